@@ -1,0 +1,152 @@
+//! What a worker node is asked to do, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+/// What runs inside the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// One line for `/bin/sh -c`.
+    Command {
+        /// The line.
+        line: String,
+    },
+    /// A whole script; its `#!` line decides the interpreter, `/bin/sh` without one.
+    Script {
+        /// The text of the script.
+        text: String,
+    },
+}
+
+/// The bounds of one job. A job that reaches one of them is ended and says which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Wall-clock time, in seconds.
+    pub timeout_s: u32,
+    /// Resident memory of all processes together, in MiB.
+    pub memory_mib: u32,
+    /// Processes and threads alive at once.
+    pub processes: u32,
+    /// Bytes kept of each of stdout and stderr; more than 64 times that ends the job.
+    pub output_bytes: u32,
+    /// Disk used by the workspace and artifacts together, in MiB.
+    pub disk_mib: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout_s: 3600,
+            memory_mib: 2048,
+            processes: 256,
+            output_bytes: 256 * 1024,
+            disk_mib: 2048,
+        }
+    }
+}
+
+impl Limits {
+    /// The largest value of each bound that a task may ask for.
+    pub const MAX: Self = Self {
+        timeout_s: 10_800,
+        memory_mib: 1 << 20,
+        processes: 4096,
+        output_bytes: 1 << 20,
+        disk_mib: 1 << 20,
+    };
+
+    /// What is wrong with these bounds: one line for each field outside 1 to [`Limits::MAX`].
+    pub fn problems(&self) -> Vec<String> {
+        let fields = [
+            ("timeout_s", self.timeout_s, Self::MAX.timeout_s),
+            ("memory_mib", self.memory_mib, Self::MAX.memory_mib),
+            ("processes", self.processes, Self::MAX.processes),
+            ("output_bytes", self.output_bytes, Self::MAX.output_bytes),
+            ("disk_mib", self.disk_mib, Self::MAX.disk_mib),
+        ];
+        fields
+            .iter()
+            .filter(|(_, value, max)| !(1..=*max).contains(value))
+            .map(|(name, value, max)| format!("limits.{name} is {value}; allowed is 1 to {max}"))
+            .collect()
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Ending {
+    /// The command ended by itself.
+    Exited {
+        /// Its exit code; 128 + n when signal n ended it.
+        code: i32,
+    },
+    /// It ran longer than `timeout_s`.
+    TimedOut,
+    /// It reached a bound other than time.
+    LimitReached {
+        /// Which one, in words.
+        limit: String,
+    },
+    /// Somebody asked for it to stop.
+    Canceled,
+    /// It was running, or may have been, when its node stopped. It was not run again.
+    Interrupted {
+        /// What happened, in words.
+        reason: String,
+    },
+    /// The sandbox could not be set up, so the command never started.
+    NotStarted {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+impl Ending {
+    /// Whether the command ended by itself with exit code 0.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Exited { code: 0 })
+    }
+
+    /// One sentence for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Exited { code } => format!("exited with code {code}"),
+            Self::TimedOut => "ran longer than its time limit and was ended".to_owned(),
+            Self::LimitReached { limit } => format!("was ended: {limit}"),
+            Self::Canceled => "was canceled".to_owned(),
+            Self::Interrupted { reason } => format!("was interrupted: {reason}"),
+            Self::NotStarted { reason } => format!("could not start: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_out_of_range_is_reported_at_once() {
+        let limits = Limits {
+            timeout_s: 0,
+            processes: 5000,
+            ..Limits::default()
+        };
+
+        assert_eq!(
+            limits.problems(),
+            [
+                "limits.timeout_s is 0; allowed is 1 to 10800",
+                "limits.processes is 5000; allowed is 1 to 4096"
+            ]
+        );
+    }
+
+    #[test]
+    fn only_exit_code_zero_is_success() {
+        assert!(Ending::Exited { code: 0 }.is_success());
+        assert!(!Ending::Exited { code: 1 }.is_success());
+        assert!(!Ending::TimedOut.is_success());
+    }
+}

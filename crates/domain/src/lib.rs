@@ -1,0 +1,15 @@
+//! What CyNode talks about: ids, state machines, names, criteria and verdicts.
+//!
+//! Start reading at [`ids`], then [`status`]: every status a row can have and every move between
+//! two of them is in that one module. [`criteria`] decides whether a step's result is accepted.
+//!
+//! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
+//! [`ids`]`::generate()`, which upper layers call and stores never do.
+
+pub mod criteria;
+pub mod ids;
+pub mod job;
+pub mod name;
+pub mod plan;
+pub mod status;
+pub mod verdict;

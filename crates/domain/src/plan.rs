@@ -1,0 +1,132 @@
+//! The steps of a task, and the deterministic planner for tasks that name their commands.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::Action;
+
+/// How a task says what is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputMode {
+    /// Free text, interpreted by a planner; never run as shell.
+    Prompt,
+    /// One script, run as it stands.
+    Script,
+    /// Command lines, run one after the other in one workspace.
+    Commands,
+}
+
+impl InputMode {
+    /// The word for this mode in the database and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Script => "script",
+            Self::Commands => "commands",
+        }
+    }
+}
+
+/// One step of a plan: what runs, and what must be there afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Step {
+    /// What runs.
+    pub action: Action,
+    /// Artifact paths the step must leave behind.
+    #[serde(default)]
+    pub expected_outputs: Vec<String>,
+}
+
+/// The ordered steps of one run, and what was assumed in making them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Plan {
+    /// The steps, in the order they run.
+    pub steps: Vec<Step>,
+    /// What the planner took for granted.
+    pub assumptions: Vec<String>,
+}
+
+/// What a plan is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// How the task says what is to be done.
+    pub mode: InputMode,
+    /// The prompt, or the text of the script.
+    pub prompt: &'a str,
+    /// The command lines.
+    pub commands: &'a [String],
+    /// Artifact paths that the last step must leave behind.
+    pub expected_outputs: &'a [String],
+}
+
+/// The request needs a planner that reads prose, and none is configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a prompt needs a planner and none is configured: give the work as --command or --script")]
+pub struct NeedsPlanner;
+
+/// Plans a request that names its commands; the same request always gives the same plan.
+pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
+    let actions: Vec<Action> = match request.mode {
+        InputMode::Prompt => return Err(NeedsPlanner),
+        InputMode::Script => vec![Action::Script {
+            text: request.prompt.to_owned(),
+        }],
+        InputMode::Commands => request
+            .commands
+            .iter()
+            .map(|line| Action::Command { line: line.clone() })
+            .collect(),
+    };
+    let last = actions.len().saturating_sub(1);
+    let steps = actions
+        .into_iter()
+        .enumerate()
+        .map(|(index, action)| Step {
+            action,
+            expected_outputs: if index == last {
+                request.expected_outputs.to_vec()
+            } else {
+                vec![]
+            },
+        })
+        .collect();
+    Ok(Plan {
+        steps,
+        assumptions: vec!["commands run in order in one workspace".to_owned()],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(mode: InputMode, commands: &[String]) -> Request<'_> {
+        Request {
+            mode,
+            prompt: "make it so",
+            commands,
+            expected_outputs: &[],
+        }
+    }
+
+    #[test]
+    fn each_command_is_one_step_and_the_last_owes_the_outputs() {
+        let commands = ["make".to_owned(), "make test".to_owned()];
+        let outputs = ["report.txt".to_owned()];
+        let request = Request {
+            expected_outputs: &outputs,
+            ..request(InputMode::Commands, &commands)
+        };
+
+        let plan = by_rule(&request).unwrap();
+
+        assert_eq!(plan.steps.len(), 2);
+        assert_eq!(plan.steps[0].expected_outputs, Vec::<String>::new());
+        assert_eq!(plan.steps[1].expected_outputs, outputs);
+    }
+
+    #[test]
+    fn prose_is_never_run_as_a_command() {
+        assert_eq!(by_rule(&request(InputMode::Prompt, &[])), Err(NeedsPlanner));
+    }
+}

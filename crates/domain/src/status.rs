@@ -1,0 +1,273 @@
+//! Every state machine, each as one transition table.
+//!
+//! A status may only change through [`TaskStatus::advance`] and its siblings; an illegal move is an
+//! [`IllegalMove`], never a silent overwrite. A status without successors is terminal and stays.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A move that the state machine of `machine` does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a {machine} cannot go from {from} to {to}")]
+pub struct IllegalMove {
+    /// Which state machine refused.
+    pub machine: &'static str,
+    /// Where it stands.
+    pub from: &'static str,
+    /// Where it was asked to go.
+    pub to: &'static str,
+}
+
+/// A status word that the state machine of `machine` does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{word}\" is not a {machine} status; use one of: {allowed}")]
+pub struct UnknownStatus {
+    /// Which state machine was asked.
+    pub machine: &'static str,
+    /// The word it was given.
+    pub word: String,
+    /// The words it knows, comma separated.
+    pub allowed: String,
+}
+
+macro_rules! state_machines {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($machine:literal) {
+            $($(#[$vdoc:meta])* $variant:ident = $wire:literal => [$($next:ident),*],)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $wire)] $variant,)*
+        }
+
+        impl $name {
+            /// Every status, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The successors of this status.
+            pub const fn successors(self) -> &'static [Self] {
+                match self {
+                    $(Self::$variant => &[$(Self::$next),*],)*
+                }
+            }
+
+            /// The word for this status in the database and on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $wire,)*
+                }
+            }
+
+            /// Whether nothing can follow.
+            pub const fn is_terminal(self) -> bool {
+                self.successors().is_empty()
+            }
+
+            /// The next status, if the table has that move.
+            pub fn advance(self, to: Self) -> Result<Self, IllegalMove> {
+                if self.successors().contains(&to) {
+                    Ok(to)
+                } else {
+                    Err(IllegalMove { machine: $machine, from: self.as_str(), to: to.as_str() })
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownStatus;
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|status| status.as_str() == word).ok_or_else(|| {
+                    UnknownStatus {
+                        machine: $machine,
+                        word: word.to_owned(),
+                        allowed: Self::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>().join(", "),
+                    }
+                })
+            }
+        }
+    )*};
+}
+
+state_machines! {
+    /// Where a task stands. The API shows `pending` as `queued`.
+    TaskStatus("task") {
+        /// Created, and nothing has run yet.
+        Pending = "pending" => [Running, Failed, Canceled, Superseded],
+        /// A workflow drives it.
+        Running = "running" => [Completed, Failed, Canceled, Superseded],
+        /// Every step was verified.
+        Completed = "completed" => [],
+        /// A step failed for good; the summary says why.
+        Failed = "failed" => [],
+        /// A person stopped it, or a task it depends on was stopped.
+        Canceled = "canceled" => [],
+        /// Another task took its place.
+        Superseded = "superseded" => [],
+    }
+
+    /// Where one execution of a workflow stands.
+    RunStatus("run") {
+        /// Waiting for a runner.
+        Pending = "pending" => [Running, Canceled],
+        /// A runner holds, or held, its lease.
+        Running = "running" => [Completed, Failed, Canceled],
+        /// Reached `finalize_summary`.
+        Completed = "completed" => [],
+        /// Reached `mark_failed`.
+        Failed = "failed" => [],
+        /// Stopped from outside.
+        Canceled = "canceled" => [],
+    }
+
+    /// Where a job on a worker node stands.
+    JobStatus("job") {
+        /// Waiting for a node to take it.
+        Queued = "queued" => [Running, Failed, Canceled],
+        /// Handed to a node; from here on it may have had effects.
+        Running = "running" => [Completed, Failed, Canceled, LeaseExpired],
+        /// The command ended by itself; its exit code is in the result.
+        Completed = "completed" => [],
+        /// The sandbox could not run it, or a limit ended it.
+        Failed = "failed" => [],
+        /// Stopped on request.
+        Canceled = "canceled" => [],
+        /// The node stopped reporting; whether the command finished is unknown.
+        LeaseExpired = "lease_expired" => [],
+    }
+
+    /// Where a worker node stands.
+    NodeStatus("node") {
+        /// Known, never heard of since.
+        Registered = "registered" => [Active, Inactive, Drained],
+        /// Polls for work.
+        Active = "active" => [Inactive, Drained],
+        /// Has not polled for a while.
+        Inactive = "inactive" => [Active, Drained],
+        /// Finishes what it has and takes nothing new.
+        Drained = "drained" => [Active, Inactive],
+    }
+}
+
+impl TaskStatus {
+    /// The word the API and the command line show.
+    pub const fn api_name(self) -> &'static str {
+        match self {
+            Self::Pending => "queued",
+            Self::Running | Self::Completed | Self::Failed | Self::Canceled | Self::Superseded => {
+                self.as_str()
+            }
+        }
+    }
+
+    /// Reads the word the API and the command line show.
+    pub fn from_api_name(word: &str) -> Result<Self, UnknownStatus> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|status| status.api_name() == word)
+            .ok_or_else(|| UnknownStatus {
+                machine: "task",
+                word: word.to_owned(),
+                allowed: Self::ALL
+                    .iter()
+                    .map(|s| s.api_name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    use super::*;
+
+    /// Walks `moves` through the table and checks the laws that every machine obeys.
+    macro_rules! machine_obeys_its_table {
+        ($($test:ident: $machine:ident,)*) => {$(
+            proptest! {
+                #[test]
+                fn $test(start in select($machine::ALL), moves in prop::collection::vec(any::<Index>(), 0..40)) {
+                    let mut at = start;
+                    for wanted in moves.iter().map(|index| *index.get($machine::ALL)) {
+                        let before = at;
+                        match at.advance(wanted) {
+                            Ok(next) => {
+                                prop_assert!(!before.is_terminal(), "{before} is terminal but moved to {next}");
+                                prop_assert_eq!(next, wanted);
+                                prop_assert!(before.successors().contains(&next));
+                                at = next;
+                            }
+                            Err(refusal) => {
+                                prop_assert!(!before.successors().contains(&wanted));
+                                prop_assert_eq!(refusal.from, before.as_str());
+                            }
+                        }
+                    }
+                    prop_assert_eq!(at.as_str().parse::<$machine>().unwrap(), at);
+                }
+            }
+        )*};
+    }
+
+    machine_obeys_its_table! {
+        tasks_move_only_as_their_table_says: TaskStatus,
+        runs_move_only_as_their_table_says: RunStatus,
+        jobs_move_only_as_their_table_says: JobStatus,
+        nodes_move_only_as_their_table_says: NodeStatus,
+    }
+
+    #[test]
+    fn no_machine_loops_back_into_its_first_state() {
+        assert!(
+            TaskStatus::ALL
+                .iter()
+                .all(|s| !s.successors().contains(&TaskStatus::Pending))
+        );
+        assert!(
+            RunStatus::ALL
+                .iter()
+                .all(|s| !s.successors().contains(&RunStatus::Pending))
+        );
+        assert!(
+            JobStatus::ALL
+                .iter()
+                .all(|s| !s.successors().contains(&JobStatus::Queued))
+        );
+    }
+
+    #[test]
+    fn an_illegal_move_says_both_ends() {
+        let refusal = TaskStatus::Completed
+            .advance(TaskStatus::Running)
+            .unwrap_err();
+
+        assert_eq!(
+            refusal.to_string(),
+            "a task cannot go from completed to running"
+        );
+    }
+
+    #[test]
+    fn an_unknown_word_lists_the_known_ones() {
+        let refusal = TaskStatus::from_api_name("pending").unwrap_err();
+
+        assert_eq!(
+            refusal.to_string(),
+            "\"pending\" is not a task status; use one of: queued, running, completed, failed, canceled, superseded"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Signing in, tokens, and who is asking.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{TokenId, UserId};
+use serde::{Deserialize, Serialize};
+
+/// `POST /v1/auth/login`
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Login {
+    /// The user's handle.
+    pub handle: String,
+    /// The user's password.
+    pub password: String,
+}
+
+/// `POST /v1/auth/refresh` and `POST /v1/auth/logout`
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshToken {
+    /// The newest refresh token of the session.
+    pub refresh_token: String,
+}
+
+/// A signed-in session: a short access token and the refresh token that replaces both.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct SessionView {
+    /// Send as `Authorization: Bearer …`.
+    pub access_token: String,
+    /// Good for one refresh; the answer carries the next one.
+    pub refresh_token: String,
+    /// Always `Bearer`.
+    pub token_type: String,
+    /// Seconds until the access token ends.
+    pub expires_in: u64,
+}
+
+/// Who is asking.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct UserView {
+    /// The user's id.
+    pub id: UserId,
+    /// The user's handle.
+    pub handle: String,
+    /// Whether the user administers this installation.
+    pub is_admin: bool,
+    /// Whether the user may sign in.
+    pub is_active: bool,
+    /// When the account was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// `POST /v1/users`
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateUser {
+    /// Lowercase letters, digits and dashes; `system` is reserved.
+    pub handle: String,
+    /// At least 12 characters.
+    pub password: String,
+    /// Whether the user administers this installation.
+    #[serde(default)]
+    pub is_admin: bool,
+}
+
+/// `POST /v1/tokens`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateToken {
+    /// What the token is for.
+    pub name: String,
+    /// Days until it ends; absent for no end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_days: Option<u32>,
+}
+
+/// An API token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct TokenView {
+    /// The token's id.
+    pub id: TokenId,
+    /// What the token is for.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it ends; absent for no end.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// A new API token; the only answer that ever carries the secret.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct NewTokenView {
+    /// The token without its secret.
+    #[serde(flatten)]
+    pub token: TokenView,
+    /// The secret. It is not stored and cannot be shown again.
+    pub secret: String,
+}

@@ -1,0 +1,31 @@
+//! Health, readiness and version.
+
+use serde::{Deserialize, Serialize};
+
+/// `GET /readyz`: 200 when everything needed answers, else 503 with the reasons in words.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ReadyView {
+    /// Whether work can be done.
+    pub ready: bool,
+    /// What is missing, in words.
+    pub reasons: Vec<String>,
+}
+
+/// `GET /v1/status`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct StatusView {
+    /// The orchestrator's version.
+    pub version: String,
+    /// `sqlite` or `postgres`.
+    pub database: String,
+    /// Whether work can be done.
+    pub ready: bool,
+    /// What is missing, in words.
+    pub reasons: Vec<String>,
+    /// Nodes that poll.
+    pub active_nodes: i64,
+    /// Tasks waiting for a runner.
+    pub queued_tasks: i64,
+    /// Tasks a runner drives.
+    pub running_tasks: i64,
+}

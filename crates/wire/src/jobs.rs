@@ -1,0 +1,79 @@
+//! Jobs: one step attempt each, run on a worker node.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{JobId, NodeId, TaskId};
+use cynode_domain::job::Ending;
+use cynode_domain::status::JobStatus;
+use serde::{Deserialize, Serialize};
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct JobView {
+    /// The job's id.
+    pub id: JobId,
+    /// The task it belongs to.
+    pub task_id: TaskId,
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// The node it was given to.
+    pub node_id: Option<NodeId>,
+    /// What came of it, once ended.
+    pub result: Option<JobResult>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When its node took it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// What came of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobResult {
+    /// How it ended.
+    pub ending: Ending,
+    /// The kept part of standard output; invalid UTF-8 is replaced.
+    pub stdout: String,
+    /// The kept part of standard error; invalid UTF-8 is replaced.
+    pub stderr: String,
+    /// Which streams were longer than what was kept.
+    pub truncated: Truncated,
+}
+
+/// Which streams were longer than what was kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Truncated {
+    /// Standard output was.
+    pub stdout: bool,
+    /// Standard error was.
+    pub stderr: bool,
+}
+
+/// One of the two output streams of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    /// Both, stdout first.
+    pub const ALL: [Self; 2] = [Self::Stdout, Self::Stderr];
+
+    /// The word for this stream in the database, on the wire and as a file name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The bodies of every API: what crosses a process boundary, and nothing else.
+//!
+//! Requests refuse unknown fields; answers may grow. Request types are verbs (`CreateTask`),
+//! answers end in `View`, stream items in `Event`.
+//!
+//! Invariant: no type here has behaviour beyond reading and writing itself.
+
+pub mod artifacts;
+pub mod auth;
+pub mod events;
+pub mod health;
+pub mod jobs;
+pub mod nodes;
+pub mod page;
+pub mod problem;
+pub mod projects;
+pub mod tasks;
+pub mod workflow;

@@ -1,0 +1,204 @@
+//! Tasks: creating them, looking at them, stopping them.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
+use cynode_domain::job::Limits;
+use cynode_domain::plan::InputMode;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::JobView;
+use crate::page::PageQuery;
+
+/// `POST /v1/tasks`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTask {
+    /// How the task says what is to be done.
+    #[serde(default = "prompt_mode")]
+    pub input_mode: InputMode,
+    /// The request in prose, or the text of the script.
+    #[serde(default)]
+    pub prompt: String,
+    /// The command lines, in `commands` mode.
+    #[serde(default)]
+    pub commands: Vec<String>,
+    /// A name for the task; made from the request when absent. Normalised, and numbered if taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// The project, by id or slug; the caller's default project when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What must be true of the result.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<Criterion>,
+    /// Artifact paths the last step must leave behind.
+    #[serde(default)]
+    pub expected_outputs: Vec<String>,
+    /// Tasks that must complete first, by id or name.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Files to place in the workspace under `attachments/`.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
+    /// The bounds of each job.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Whether a step may run again after it was interrupted: only for commands that are safe to repeat.
+    #[serde(default)]
+    pub retry_interrupted: bool,
+    /// How often a failing step may run in all, 1 to 10.
+    #[serde(default = "one")]
+    pub max_attempts: u32,
+    /// Two requests of one user with the same key create one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+fn prompt_mode() -> InputMode {
+    InputMode::Prompt
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A file that comes with a task.
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    /// The file's name, without any directory.
+    pub name: String,
+    /// The content, in standard base64.
+    pub content_base64: String,
+}
+
+/// `GET /v1/tasks`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TaskQuery {
+    /// How many items, 1 to 200; 50 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the page before; absent for the first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Only tasks with this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Only tasks of this project, by id or slug.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+impl TaskQuery {
+    /// The pagination part.
+    pub fn page(&self) -> PageQuery {
+        PageQuery {
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+        }
+    }
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct TaskView {
+    /// The task's id.
+    pub id: TaskId,
+    /// The task's name, unique for its creator.
+    pub task_name: String,
+    /// `queued`, `running`, `completed`, `failed`, `canceled` or `superseded`.
+    pub status: String,
+    /// Whether nothing more will happen.
+    pub closed: bool,
+    /// The project it belongs to.
+    pub project_id: ProjectId,
+    /// Its newest run.
+    pub run_id: Option<RunId>,
+    /// How the task says what is to be done.
+    pub input_mode: InputMode,
+    /// The request in prose, or the text of the script.
+    pub prompt: String,
+    /// The command lines, in `commands` mode.
+    pub commands: Vec<String>,
+    /// What must be true of the result.
+    pub acceptance_criteria: Vec<Criterion>,
+    /// Tasks that must complete first.
+    pub depends_on: Vec<TaskId>,
+    /// What came of it, once closed.
+    pub summary: Option<String>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When its workflow started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it closed.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// `GET /v1/tasks/{task}/result`
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ResultView {
+    /// The task.
+    pub task_id: TaskId,
+    /// Its status, as in [`TaskView::status`].
+    pub status: String,
+    /// What came of it, once closed.
+    pub summary: Option<String>,
+    /// Every job, in the order they were made.
+    pub jobs: Vec<JobView>,
+}
+
+/// `POST /v1/tasks/{task}/cancel`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CanceledView {
+    /// The task.
+    pub task_id: TaskId,
+    /// Whether it is canceled now.
+    pub canceled: bool,
+    /// Dependent tasks that were canceled with it.
+    pub cascaded: Vec<TaskId>,
+}
+
+/// `GET /v1/tasks/{task}/logs`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogQuery {
+    /// `stdout`, `stderr` or `all`; `all` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+}
+
+/// The kept output of every job of a task, in the order the jobs ran.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct LogsView {
+    /// The task.
+    pub task_id: TaskId,
+    /// Standard output; invalid UTF-8 is replaced.
+    pub stdout: String,
+    /// Standard error; invalid UTF-8 is replaced.
+    pub stderr: String,
+}
+
+/// One transition of a run's workflow.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct TransitionView {
+    /// Its number, from 1.
+    pub sequence: i64,
+    /// The node that completed.
+    pub node: String,
+    /// Which of its edges was taken.
+    pub edge: String,
+    /// The step it was about.
+    pub step_index: Option<u32>,
+    /// The job it was about.
+    pub job_id: Option<JobId>,
+    /// How long the node took, in milliseconds.
+    pub duration_ms: i64,
+    /// When it was recorded.
+    pub recorded_at: DateTime<Utc>,
+}

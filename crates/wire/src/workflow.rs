@@ -1,0 +1,266 @@
+//! The workflow API: how a runner takes a task, moves it, and lets go.
+//!
+//! Every call that writes carries a [`Hold`]: the lease and its fencing epoch. A hold that is no
+//! longer the newest is refused with 409, and the runner must stop at once.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{HolderId, JobId, LeaseId, RunId, TaskId, TraceId};
+use cynode_domain::job::Limits;
+use cynode_domain::plan::{InputMode, Step};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Proof of the right to drive a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// The task.
+    pub task_id: TaskId,
+    /// The lease.
+    pub lease_id: LeaseId,
+    /// Grows with every grant; an older epoch can no longer write.
+    pub epoch: i64,
+}
+
+/// `POST /v1/workflow/start`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartRun {
+    /// The task to drive.
+    pub task_id: TaskId,
+    /// The runner.
+    pub holder_id: HolderId,
+    /// How long the lease lasts without renewal, in milliseconds: 1000 to 3600000, 30000 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u32>,
+}
+
+/// `POST /v1/workflow/claim`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimRun {
+    /// The runner.
+    pub holder_id: HolderId,
+    /// How long the lease lasts without renewal, in milliseconds: 1000 to 3600000, 30000 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u32>,
+    /// How long to wait for a runnable task, in milliseconds; at most 30000.
+    #[serde(default)]
+    pub wait_ms: u32,
+}
+
+/// Whether a start made something happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StartStatus {
+    /// The caller now holds the task.
+    Started,
+    /// The caller already held it.
+    AlreadyRunning,
+}
+
+/// A task granted to a runner.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct GrantView {
+    /// Whether this grant is new.
+    pub status: StartStatus,
+    /// Send this with every later call.
+    pub hold: Hold,
+    /// The run.
+    pub run_id: RunId,
+    /// Follows the run through logs of every process.
+    pub trace_id: TraceId,
+    /// Where to go on; absent for a run that has not begun.
+    pub checkpoint: Option<CheckpointView>,
+    /// Answers of effects that already happened since that checkpoint.
+    pub effects: Vec<EffectView>,
+}
+
+/// The answer to a claim: a grant, or nothing to do.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ClaimView {
+    /// The grant; absent when no task became runnable in time.
+    pub grant: Option<GrantView>,
+}
+
+/// `POST /v1/workflow/resume`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeRun {
+    /// The task.
+    pub task_id: TaskId,
+}
+
+/// The newest checkpoint of a task.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CheckpointView {
+    /// The task.
+    pub task_id: TaskId,
+    /// The whole state after that node.
+    pub state: Value,
+    /// The last completed node.
+    pub last_node_id: String,
+    /// The edge that was taken out of it.
+    pub edge: String,
+    /// Transitions recorded so far.
+    pub sequence: i64,
+    /// When it was recorded.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// `POST /v1/workflow/checkpoint`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SaveCheckpoint {
+    /// Proof of the right to write.
+    pub hold: Hold,
+    /// The number of this transition: one more than the checkpoint before, from 1.
+    pub sequence: i64,
+    /// The node that completed.
+    pub last_node_id: String,
+    /// Which of its edges is taken.
+    pub edge: String,
+    /// The whole state after it.
+    pub state: Value,
+    /// How long the node took, in milliseconds.
+    pub duration_ms: i64,
+    /// The step it was about, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_index: Option<u32>,
+    /// The job it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<JobId>,
+    /// Ends the run in the same transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Finish>,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Finish {
+    /// Whether every step was verified.
+    pub outcome: Outcome,
+    /// What came of it, for people.
+    pub summary: String,
+}
+
+/// The two ends of a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every step was verified.
+    Completed,
+    /// A step failed for good.
+    Failed,
+}
+
+/// `POST /v1/workflow/effects`: remembers the answer of an effect, so that a re-entered node gets it again.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordEffect {
+    /// Proof of the right to write.
+    pub hold: Hold,
+    /// The effect and its answer.
+    pub effect: EffectView,
+}
+
+/// An effect that happened.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EffectView {
+    /// Unique in the run.
+    pub key: String,
+    /// What it answered.
+    pub answer: Value,
+}
+
+/// `POST /v1/workflow/renew`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RenewLease {
+    /// The lease to extend.
+    pub hold: Hold,
+    /// How long it lasts from now, in milliseconds: 1000 to 3600000, 30000 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u32>,
+}
+
+/// `POST /v1/workflow/release`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseLease {
+    /// The lease to give up. Giving up a lease one no longer holds changes nothing.
+    pub hold: Hold,
+}
+
+/// `GET /v1/workflow/tasks/{task}`: what `load_task_context` reads.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct TaskContextView {
+    /// The task.
+    pub task_id: TaskId,
+    /// The task's name.
+    pub task_name: String,
+    /// How the task says what is to be done.
+    pub input_mode: InputMode,
+    /// The request in prose, or the text of the script.
+    pub prompt: String,
+    /// The command lines, in `commands` mode.
+    pub commands: Vec<String>,
+    /// What must be true of the result.
+    pub acceptance_criteria: Vec<Criterion>,
+    /// Artifact paths the last step must leave behind.
+    pub expected_outputs: Vec<String>,
+    /// The bounds of each job.
+    pub limits: Limits,
+    /// Whether a step may run again after it was interrupted.
+    pub retry_interrupted: bool,
+    /// How often a failing step may run in all.
+    pub max_attempts: u32,
+}
+
+/// `POST /v1/workflow/dispatch`: one job for (run, step, attempt), however often it is asked for.
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DispatchStep {
+    /// Proof of the right to write.
+    pub hold: Hold,
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+    /// The step.
+    pub step: Step,
+}
+
+/// The job made for a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct DispatchedView {
+    /// The job.
+    pub job_id: JobId,
+}
+
+/// `GET /v1/workflow/jobs/{job}`: waits until the job has ended or `wait_ms` have passed.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AwaitJob {
+    /// How long to wait, in milliseconds; at most 30000.
+    #[serde(default)]
+    pub wait_ms: u32,
+}
+
+/// `POST /v1/workflow/verify`: has a step's result judged; answers with a verdict.
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyStep {
+    /// Proof of the right to write.
+    pub hold: Hold,
+    /// The job that ended.
+    pub job_id: JobId,
+    /// Artifact paths the step owed.
+    pub expected_outputs: Vec<String>,
+    /// Whether the task's acceptance criteria apply: true for the last step only.
+    pub is_last_step: bool,
+}
