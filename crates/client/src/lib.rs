@@ -1,0 +1,18 @@
+//! Typed client of our own APIs: what `cynork`, the runner and the nodes speak through.
+//!
+//! Start at [`Client`]; each API is one module that adds methods to it. [`Error`] says what a
+//! caller can do: an [`Error::Refused`] is the server's own explanation.
+//!
+//! Invariant: no method retries. Whether a call is safe to repeat is known to the caller only.
+
+mod auth;
+mod error;
+mod events;
+mod nodes;
+mod request;
+mod tasks;
+mod workflow;
+
+pub use error::Error;
+pub use events::Events;
+pub use request::Client;

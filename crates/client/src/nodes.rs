@@ -1,0 +1,84 @@
+//! The node API, and the list of nodes people see.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use cynode_domain::ids::JobId;
+use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::jobs::{JobResult, Stream};
+use cynode_wire::nodes::{
+    AppendLog, LogPosition, NodeView, Poll, PollView, RegisterNode, RegisteredView,
+};
+use reqwest::Method;
+
+use crate::request::{read, send, unreachable};
+use crate::{Client, Error};
+
+impl Client {
+    /// `POST /v1/nodes/register`, with the join token as identity.
+    pub async fn node_register(&self, body: &RegisterNode) -> Result<RegisteredView, Error> {
+        self.post(&["v1", "nodes", "register"], body).await
+    }
+
+    /// `POST /v1/node/poll`
+    pub async fn node_poll(&self, body: &Poll) -> Result<PollView, Error> {
+        self.post(&["v1", "node", "poll"], body).await
+    }
+
+    /// `POST /v1/node/jobs/{job}/logs`: a piece that was stored already changes nothing.
+    pub async fn node_append_log(
+        &self,
+        job: JobId,
+        stream: Stream,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<LogPosition, Error> {
+        let body = AppendLog { stream, offset, data_base64: STANDARD.encode(data) };
+        self.post(&["v1", "node", "jobs", &job.to_string(), "logs"], &body).await
+    }
+
+    /// `PUT /v1/node/jobs/{job}/artifacts?path=…`: the same content again changes nothing.
+    pub async fn node_put_artifact(
+        &self,
+        job: JobId,
+        path: &str,
+        content: reqwest::Body,
+    ) -> Result<ArtifactView, Error> {
+        let request = self
+            .request(Method::PUT, &["v1", "node", "jobs", &job.to_string(), "artifacts"])
+            .query(&[("path", path)])
+            .body(content);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/node/jobs/{job}/attachments/{name}`
+    pub async fn node_get_attachment(&self, job: JobId, name: &str) -> Result<Bytes, Error> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "attachments", name];
+        send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable)
+    }
+
+    /// `POST /v1/node/jobs/{job}/result`: the same result again changes nothing.
+    pub async fn node_finish(&self, job: JobId, result: &JobResult) -> Result<(), Error> {
+        self.post_empty(&["v1", "node", "jobs", &job.to_string(), "result"], result).await
+    }
+
+    /// `GET /v1/nodes`
+    pub async fn node_list(&self) -> Result<Vec<NodeView>, Error> {
+        self.get(&["v1", "nodes"]).await
+    }
+
+    /// `GET /v1/nodes/{node}`
+    pub async fn node_get(&self, node: &str) -> Result<NodeView, Error> {
+        self.get(&["v1", "nodes", node]).await
+    }
+
+    /// `POST /v1/nodes/{node}/drain`: it finishes what it has and takes nothing new.
+    pub async fn node_drain(&self, node: &str) -> Result<NodeView, Error> {
+        read(send(self.request(Method::POST, &["v1", "nodes", node, "drain"])).await?).await
+    }
+
+    /// `POST /v1/nodes/{node}/enable`: it takes work again.
+    pub async fn node_enable(&self, node: &str) -> Result<NodeView, Error> {
+        read(send(self.request(Method::POST, &["v1", "nodes", node, "enable"])).await?).await
+    }
+}

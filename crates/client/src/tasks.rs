@@ -1,0 +1,89 @@
+//! Tasks, projects and artifacts. A `task` or `project` argument is an id or a name.
+
+use bytes::Bytes;
+use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
+use cynode_wire::tasks::{
+    CanceledView, CreateTask, LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView,
+};
+use reqwest::Method;
+
+use crate::request::{read, send, unreachable};
+use crate::{Client, Error};
+
+impl Client {
+    /// `POST /v1/tasks`
+    pub async fn task_create(&self, body: &CreateTask) -> Result<TaskView, Error> {
+        self.post(&["v1", "tasks"], body).await
+    }
+
+    /// `GET /v1/tasks`
+    pub async fn task_list(&self, query: &TaskQuery) -> Result<Page<TaskView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "tasks"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/tasks/{task}`
+    pub async fn task_get(&self, task: &str) -> Result<TaskView, Error> {
+        self.get(&["v1", "tasks", task]).await
+    }
+
+    /// `GET /v1/tasks/{task}/result`
+    pub async fn task_result(&self, task: &str) -> Result<ResultView, Error> {
+        self.get(&["v1", "tasks", task, "result"]).await
+    }
+
+    /// `GET /v1/tasks/{task}/logs`
+    pub async fn task_logs(&self, task: &str, query: &LogQuery) -> Result<LogsView, Error> {
+        let request = self.request(Method::GET, &["v1", "tasks", task, "logs"]).query(query);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/tasks/{task}/history`
+    pub async fn task_history(&self, task: &str) -> Result<Vec<TransitionView>, Error> {
+        self.get(&["v1", "tasks", task, "history"]).await
+    }
+
+    /// `POST /v1/tasks/{task}/cancel`
+    pub async fn task_cancel(&self, task: &str) -> Result<CanceledView, Error> {
+        read(send(self.request(Method::POST, &["v1", "tasks", task, "cancel"])).await?).await
+    }
+
+    /// `GET /v1/tasks/{task}/artifacts`
+    pub async fn artifact_list(&self, task: &str) -> Result<Vec<ArtifactView>, Error> {
+        self.get(&["v1", "tasks", task, "artifacts"]).await
+    }
+
+    /// `GET /v1/tasks/{task}/artifacts/content?path=…`
+    pub async fn artifact_content(&self, task: &str, path: &str) -> Result<Bytes, Error> {
+        let request = self
+            .request(Method::GET, &["v1", "tasks", task, "artifacts", "content"])
+            .query(&[("path", path)]);
+        send(request).await?.bytes().await.map_err(unreachable)
+    }
+
+    /// `POST /v1/projects`
+    pub async fn project_create(&self, body: &CreateProject) -> Result<ProjectView, Error> {
+        self.post(&["v1", "projects"], body).await
+    }
+
+    /// `GET /v1/projects`
+    pub async fn project_list(&self, page: &PageQuery) -> Result<Page<ProjectView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "projects"]).query(page)).await?).await
+    }
+
+    /// `GET /v1/projects/{project}`
+    pub async fn project_get(&self, project: &str) -> Result<ProjectView, Error> {
+        self.get(&["v1", "projects", project]).await
+    }
+
+    /// `PATCH /v1/projects/{project}`
+    pub async fn project_update(
+        &self,
+        project: &str,
+        body: &UpdateProject,
+    ) -> Result<ProjectView, Error> {
+        let request = self.request(Method::PATCH, &["v1", "projects", project]).json(body);
+        read(send(request).await?).await
+    }
+}

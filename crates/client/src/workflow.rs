@@ -1,0 +1,74 @@
+//! The workflow API, for runners.
+
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::verdict::Verdict;
+use cynode_wire::jobs::JobView;
+use cynode_wire::workflow::{
+    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
+    RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
+    VerifyStep,
+};
+use reqwest::Method;
+
+use crate::request::{read, send};
+use crate::{Client, Error};
+
+impl Client {
+    /// `POST /v1/workflow/start`
+    pub async fn workflow_start(&self, body: &StartRun) -> Result<GrantView, Error> {
+        self.post(&["v1", "workflow", "start"], body).await
+    }
+
+    /// `POST /v1/workflow/claim`
+    pub async fn workflow_claim(&self, body: &ClaimRun) -> Result<ClaimView, Error> {
+        self.post(&["v1", "workflow", "claim"], body).await
+    }
+
+    /// `POST /v1/workflow/resume`
+    pub async fn workflow_resume(&self, body: &ResumeRun) -> Result<CheckpointView, Error> {
+        self.post(&["v1", "workflow", "resume"], body).await
+    }
+
+    /// `POST /v1/workflow/checkpoint`
+    pub async fn workflow_checkpoint(&self, body: &SaveCheckpoint) -> Result<(), Error> {
+        self.post_empty(&["v1", "workflow", "checkpoint"], body).await
+    }
+
+    /// `POST /v1/workflow/effects`
+    pub async fn workflow_effect(&self, body: &RecordEffect) -> Result<(), Error> {
+        self.post_empty(&["v1", "workflow", "effects"], body).await
+    }
+
+    /// `POST /v1/workflow/renew`
+    pub async fn workflow_renew(&self, body: &RenewLease) -> Result<(), Error> {
+        self.post_empty(&["v1", "workflow", "renew"], body).await
+    }
+
+    /// `POST /v1/workflow/release`
+    pub async fn workflow_release(&self, body: &ReleaseLease) -> Result<(), Error> {
+        self.post_empty(&["v1", "workflow", "release"], body).await
+    }
+
+    /// `GET /v1/workflow/tasks/{task}`
+    pub async fn workflow_task(&self, task: TaskId) -> Result<TaskContextView, Error> {
+        self.get(&["v1", "workflow", "tasks", &task.to_string()]).await
+    }
+
+    /// `POST /v1/workflow/dispatch`
+    pub async fn workflow_dispatch(&self, body: &DispatchStep) -> Result<DispatchedView, Error> {
+        self.post(&["v1", "workflow", "dispatch"], body).await
+    }
+
+    /// `GET /v1/workflow/jobs/{job}`: answers when the job has ended, or after `wait_ms`.
+    pub async fn workflow_job(&self, job: JobId, wait_ms: u32) -> Result<JobView, Error> {
+        let request = self
+            .request(Method::GET, &["v1", "workflow", "jobs", &job.to_string()])
+            .query(&AwaitJob { wait_ms });
+        read(send(request).await?).await
+    }
+
+    /// `POST /v1/workflow/verify`
+    pub async fn workflow_verify(&self, body: &VerifyStep) -> Result<Verdict, Error> {
+        self.post(&["v1", "workflow", "verify"], body).await
+    }
+}
