@@ -1,0 +1,127 @@
+//! Where the values of a configuration come from.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use toml::{Table, Value};
+
+use super::faults::{Complaint, Faults};
+
+/// The name of the config file in the data directory.
+const FILE_NAME: &str = "cynode.toml";
+
+/// What a process was told, by layer.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The config file.
+    pub file: Option<PathBuf>,
+    /// The environment.
+    pub env: BTreeMap<String, String>,
+    /// The flags that were given. A table named like a section holds flags of that section; any
+    /// other entry goes to every section that has a key of that name, and to none if none has.
+    pub flags: Table,
+}
+
+impl Sources {
+    /// What this process was told.
+    ///
+    /// `flags` is a struct of `Option` fields named like the keys of the config file, absent
+    /// where no flag was given. Without `file`, `cynode.toml` in the data directory is read if it
+    /// exists; a `data_dir` among the flags says where that is.
+    pub fn of_process(file: Option<PathBuf>, flags: &impl Serialize) -> Result<Self, Faults> {
+        let flags = Table::try_from(flags).map_err(|error| Complaint::File {
+            path: PathBuf::from("(command line)"),
+            reason: error.to_string(),
+        })?;
+        let data_dir = data_dir(
+            flags
+                .get("data_dir")
+                .and_then(Value::as_str)
+                .map(PathBuf::from),
+        );
+        Ok(Self {
+            file: chosen_file(file, &data_dir)?,
+            env: utf8_env(env::vars_os()),
+            flags,
+        })
+    }
+
+    /// The content of the config file; empty without one.
+    pub(super) fn read_file(&self) -> Result<Table, Complaint> {
+        let Some(path) = &self.file else {
+            return Ok(Table::new());
+        };
+        let complaint = |reason: String| Complaint::File {
+            path: path.clone(),
+            reason,
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| complaint(error.to_string()))?;
+        // The full error quotes the line, which may hold a secret.
+        text.parse::<Table>().map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(&text, span.start));
+            complaint(format!("line {line}: {}", error.message()))
+        })
+    }
+}
+
+/// Where a process keeps what it writes: the flag, else `$CYNODE_DATA_DIR`, else
+/// `$XDG_DATA_HOME/cynode`, else `~/.local/share/cynode`.
+pub fn data_dir(flag: Option<PathBuf>) -> PathBuf {
+    flag.unwrap_or_else(|| data_dir_from(&env::vars_os().collect(), env::home_dir()))
+}
+
+fn data_dir_from(env: &BTreeMap<OsString, OsString>, home: Option<PathBuf>) -> PathBuf {
+    let path = |name: &str| {
+        env.get(&OsString::from(name))
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(named) = path("CYNODE_DATA_DIR") {
+        return named;
+    }
+    // The XDG specification says to ignore relative paths.
+    let shared = path("XDG_DATA_HOME").filter(|shared| shared.is_absolute());
+    shared
+        .or_else(|| home.map(|home| home.join(".local/share")))
+        .map_or_else(
+            || PathBuf::from("cynode-data"),
+            |shared| shared.join("cynode"),
+        )
+}
+
+fn chosen_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf>, Faults> {
+    let Some(path) = named else {
+        return Ok(Some(data_dir.join(FILE_NAME)).filter(|path| path.exists()));
+    };
+    if path.is_file() {
+        return Ok(Some(path));
+    }
+    let reason = if path.exists() {
+        "is not a file"
+    } else {
+        "does not exist"
+    };
+    Err(Complaint::File {
+        path,
+        reason: reason.to_owned(),
+    }
+    .into())
+}
+
+/// Variables that are not UTF-8 cannot be ours: every name and value of a section is.
+fn utf8_env(vars: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    vars.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1
+}

@@ -1,0 +1,1 @@
+//! How far a planner may go.

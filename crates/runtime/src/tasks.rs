@@ -1,0 +1,115 @@
+//! Background work that shutdown waits for.
+//!
+//! Everything that runs beside the main future is spawned here and never with `tokio::spawn`,
+//! so that a process can say whether all of it ended.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
+
+/// The background work of a process. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+}
+
+impl Tasks {
+    /// No work yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs `future` beside the caller, in the caller's span.
+    ///
+    /// A panic ends this task only; it is logged with `name`.
+    pub fn spawn<F>(&self, name: &'static str, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let guarded = async move {
+            if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+                let reason = words(panic.as_ref());
+                tracing::error!(
+                    task.name = name,
+                    panic = reason,
+                    "background task {name} panicked"
+                );
+            }
+        };
+        self.tracker.spawn(guarded.in_current_span());
+    }
+
+    /// How many tasks have not ended.
+    pub fn running(&self) -> usize {
+        self.tracker.len()
+    }
+
+    /// Waits until every task has ended, at most `within`; whether all did.
+    pub async fn finish(&self, within: Duration) -> bool {
+        self.tracker.close();
+        tokio::time::timeout(within, self.tracker.wait())
+            .await
+            .is_ok()
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn finish_waits_for_spawned_work() {
+        let tasks = Tasks::new();
+        let done = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&done);
+        tasks.spawn("worker", async move {
+            tokio::task::yield_now().await;
+            flag.store(true, Ordering::SeqCst);
+        });
+
+        assert!(tasks.finish(Duration::from_secs(5)).await);
+        assert!(done.load(Ordering::SeqCst));
+        assert_eq!(tasks.running(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn finish_says_so_when_work_does_not_end() {
+        let tasks = Tasks::new();
+        tasks.spawn("stuck", std::future::pending());
+        assert!(!tasks.finish(Duration::from_secs(5)).await);
+        assert_eq!(tasks.running(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_panicking_task_is_logged_with_its_name_and_leaves_the_others_alone() {
+        let log = crate::telemetry::capture::Capture::default();
+        let _guard = tracing::subscriber::set_default(log.subscriber());
+        let tasks = Tasks::new();
+        tasks.spawn("sweeper", async { panic!("broom broke") });
+        let done = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&done);
+        tasks.spawn("worker", async move { flag.store(true, Ordering::SeqCst) });
+
+        assert!(tasks.finish(Duration::from_secs(5)).await);
+
+        assert!(done.load(Ordering::SeqCst));
+        let line = log.text();
+        assert!(line.contains("background task sweeper panicked"), "{line}");
+        assert!(line.contains("broom broke"), "{line}");
+    }
+}
