@@ -70,13 +70,9 @@ pub fn judge(evidence: &Evidence, owed: &[String], criteria: &[Criterion]) -> Ve
         Criterion::OutputMatches { pattern } => Some(judge_output(evidence, pattern)),
         Criterion::Text { description } => Some(Finding::unchecked(description)),
     }));
-    let failed = findings.iter().any(|finding| finding.is_failure());
+    let failed = findings.iter().any(Finding::is_failure);
     Verdict {
-        status: if failed {
-            VerdictStatus::Fail
-        } else {
-            VerdictStatus::Pass
-        },
+        status: if failed { VerdictStatus::Fail } else { VerdictStatus::Pass },
         findings,
         recommended_actions: vec![],
     }
@@ -89,9 +85,7 @@ fn judge_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
             None
         }
     });
-    let wanted = Ending::Exited {
-        code: wanted.unwrap_or(0),
-    };
+    let wanted = Ending::Exited { code: wanted.unwrap_or(0) };
     let message = format!("the command {}", evidence.ending.describe());
     Finding::of("exit_code", evidence.ending == wanted, message)
 }
@@ -107,11 +101,7 @@ fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
         Ok(expression) => {
             let matches = expression.is_match(&evidence.stdout);
             let verb = if matches { "matches" } else { "does not match" };
-            Finding::of(
-                "output_matches",
-                matches,
-                format!("standard output {verb} {pattern}"),
-            )
+            Finding::of("output_matches", matches, format!("standard output {verb} {pattern}"))
         }
         Err(error) => Finding::of("output_matches", false, format!("{pattern}: {error}")),
     }
@@ -119,9 +109,7 @@ fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
 
 /// Expressions come from users: the size limit bounds what one of them can cost.
 fn compile(pattern: &str) -> Result<regex::Regex, regex::Error> {
-    regex::RegexBuilder::new(pattern)
-        .size_limit(1 << 20)
-        .build()
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
 }
 
 #[cfg(test)]
@@ -156,12 +144,8 @@ mod tests {
 
     #[test]
     fn output_and_files_are_checked() {
-        let output = [Criterion::OutputMatches {
-            pattern: "^ok$".to_owned(),
-        }];
-        let file = [Criterion::FileExists {
-            path: "missing.txt".to_owned(),
-        }];
+        let output = [Criterion::OutputMatches { pattern: "^ok$".to_owned() }];
+        let file = [Criterion::FileExists { path: "missing.txt".to_owned() }];
 
         assert_eq!(status(&evidence(0, "ok"), &output), VerdictStatus::Pass);
         assert_eq!(status(&evidence(0, "not ok"), &output), VerdictStatus::Fail);
@@ -173,17 +157,12 @@ mod tests {
         let verdict = judge(&evidence(0, ""), &["missing.txt".to_owned()], &[]);
 
         assert_eq!(verdict.status, VerdictStatus::Fail);
-        assert_eq!(
-            verdict.first_failure(),
-            Some("artifact missing.txt is missing")
-        );
+        assert_eq!(verdict.first_failure(), Some("artifact missing.txt is missing"));
     }
 
     #[test]
     fn prose_is_carried_as_unchecked() {
-        let criteria = [Criterion::Text {
-            description: "reads well".to_owned(),
-        }];
+        let criteria = [Criterion::Text { description: "reads well".to_owned() }];
 
         let verdict = judge(&evidence(0, ""), &[], &criteria);
 
@@ -193,15 +172,8 @@ mod tests {
 
     #[test]
     fn a_broken_expression_is_a_problem_before_work_starts() {
-        let criterion = Criterion::OutputMatches {
-            pattern: "(".to_owned(),
-        };
+        let criterion = Criterion::OutputMatches { pattern: "(".to_owned() };
 
-        assert!(
-            criterion
-                .problem()
-                .unwrap()
-                .contains("is no regular expression")
-        );
+        assert!(criterion.problem().unwrap().contains("is no regular expression"));
     }
 }

@@ -96,14 +96,8 @@ mod tests {
     fn an_id_is_a_bare_uuid_on_the_wire_and_named_in_debug() {
         let id = TaskId::from(Uuid::nil());
 
-        assert_eq!(
-            serde_json::to_string(&id).unwrap(),
-            "\"00000000-0000-0000-0000-000000000000\""
-        );
-        assert_eq!(
-            format!("{id:?}"),
-            "TaskId(00000000-0000-0000-0000-000000000000)"
-        );
+        assert_eq!(serde_json::to_string(&id).unwrap(), "\"00000000-0000-0000-0000-000000000000\"");
+        assert_eq!(format!("{id:?}"), "TaskId(00000000-0000-0000-0000-000000000000)");
     }
 
     #[test]

@@ -128,11 +128,7 @@ mod tests {
 
     #[test]
     fn every_limit_out_of_range_is_reported_at_once() {
-        let limits = Limits {
-            timeout_s: 0,
-            processes: 5000,
-            ..Limits::default()
-        };
+        let limits = Limits { timeout_s: 0, processes: 5000, ..Limits::default() };
 
         assert_eq!(
             limits.problems(),

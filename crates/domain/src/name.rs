@@ -33,21 +33,13 @@ impl Slug {
             }
         }
         let name = name.trim_end_matches('-');
-        if name.is_empty() {
-            Err(EmptyName)
-        } else {
-            Ok(Self(name.to_owned()))
-        }
+        if name.is_empty() { Err(EmptyName) } else { Ok(Self(name.to_owned())) }
     }
 
     /// The `number`-th name of this stem: the stem itself first, then `-2`, `-3`, …
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {
-        if number <= 1 {
-            self.clone()
-        } else {
-            Self(format!("{}-{number}", self.0))
-        }
+        if number <= 1 { self.clone() } else { Self(format!("{}-{number}", self.0)) }
     }
 
     /// The name as text.
@@ -71,15 +63,10 @@ mod tests {
     #[test]
     fn odd_characters_become_single_dashes() {
         assert_eq!(
-            Slug::normalise("  Fix: the LOGIN — page!! ")
-                .unwrap()
-                .as_str(),
+            Slug::normalise("  Fix: the LOGIN — page!! ").unwrap().as_str(),
             "fix-the-login-page"
         );
-        assert_eq!(
-            Slug::normalise("../../etc/passwd").unwrap().as_str(),
-            "etc-passwd"
-        );
+        assert_eq!(Slug::normalise("../../etc/passwd").unwrap().as_str(), "etc-passwd");
     }
 
     #[test]

@@ -68,14 +68,10 @@ pub struct NeedsPlanner;
 pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
     let actions: Vec<Action> = match request.mode {
         InputMode::Prompt => return Err(NeedsPlanner),
-        InputMode::Script => vec![Action::Script {
-            text: request.prompt.to_owned(),
-        }],
-        InputMode::Commands => request
-            .commands
-            .iter()
-            .map(|line| Action::Command { line: line.clone() })
-            .collect(),
+        InputMode::Script => vec![Action::Script { text: request.prompt.to_owned() }],
+        InputMode::Commands => {
+            request.commands.iter().map(|line| Action::Command { line: line.clone() }).collect()
+        }
     };
     let last = actions.len().saturating_sub(1);
     let steps = actions
@@ -90,10 +86,7 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
             },
         })
         .collect();
-    Ok(Plan {
-        steps,
-        assumptions: vec!["commands run in order in one workspace".to_owned()],
-    })
+    Ok(Plan { steps, assumptions: vec!["commands run in order in one workspace".to_owned()] })
 }
 
 #[cfg(test)]
@@ -101,22 +94,15 @@ mod tests {
     use super::*;
 
     fn request(mode: InputMode, commands: &[String]) -> Request<'_> {
-        Request {
-            mode,
-            prompt: "make it so",
-            commands,
-            expected_outputs: &[],
-        }
+        Request { mode, prompt: "make it so", commands, expected_outputs: &[] }
     }
 
     #[test]
     fn each_command_is_one_step_and_the_last_owes_the_outputs() {
         let commands = ["make".to_owned(), "make test".to_owned()];
         let outputs = ["report.txt".to_owned()];
-        let request = Request {
-            expected_outputs: &outputs,
-            ..request(InputMode::Commands, &commands)
-        };
+        let request =
+            Request { expected_outputs: &outputs, ..request(InputMode::Commands, &commands) };
 
         let plan = by_rule(&request).unwrap();
 

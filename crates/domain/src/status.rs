@@ -172,19 +172,13 @@ impl TaskStatus {
 
     /// Reads the word the API and the command line show.
     pub fn from_api_name(word: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|status| status.api_name() == word)
-            .ok_or_else(|| UnknownStatus {
+        Self::ALL.iter().copied().find(|status| status.api_name() == word).ok_or_else(|| {
+            UnknownStatus {
                 machine: "task",
                 word: word.to_owned(),
-                allowed: Self::ALL
-                    .iter()
-                    .map(|s| s.api_name())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
+                allowed: Self::ALL.iter().map(|s| s.api_name()).collect::<Vec<_>>().join(", "),
+            }
+        })
     }
 }
 
@@ -232,33 +226,16 @@ mod tests {
 
     #[test]
     fn no_machine_loops_back_into_its_first_state() {
-        assert!(
-            TaskStatus::ALL
-                .iter()
-                .all(|s| !s.successors().contains(&TaskStatus::Pending))
-        );
-        assert!(
-            RunStatus::ALL
-                .iter()
-                .all(|s| !s.successors().contains(&RunStatus::Pending))
-        );
-        assert!(
-            JobStatus::ALL
-                .iter()
-                .all(|s| !s.successors().contains(&JobStatus::Queued))
-        );
+        assert!(TaskStatus::ALL.iter().all(|s| !s.successors().contains(&TaskStatus::Pending)));
+        assert!(RunStatus::ALL.iter().all(|s| !s.successors().contains(&RunStatus::Pending)));
+        assert!(JobStatus::ALL.iter().all(|s| !s.successors().contains(&JobStatus::Queued)));
     }
 
     #[test]
     fn an_illegal_move_says_both_ends() {
-        let refusal = TaskStatus::Completed
-            .advance(TaskStatus::Running)
-            .unwrap_err();
+        let refusal = TaskStatus::Completed.advance(TaskStatus::Running).unwrap_err();
 
-        assert_eq!(
-            refusal.to_string(),
-            "a task cannot go from completed to running"
-        );
+        assert_eq!(refusal.to_string(), "a task cannot go from completed to running");
     }
 
     #[test]

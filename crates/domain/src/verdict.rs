@@ -38,16 +38,8 @@ pub struct Finding {
 impl Finding {
     /// A condition that a rule has decided.
     pub fn of(rule: &str, met: bool, message: String) -> Self {
-        let status = if met {
-            FindingStatus::Pass
-        } else {
-            FindingStatus::Fail
-        };
-        Self {
-            rule: rule.to_owned(),
-            status,
-            message,
-        }
+        let status = if met { FindingStatus::Pass } else { FindingStatus::Fail };
+        Self { rule: rule.to_owned(), status, message }
     }
 
     /// A condition that no rule can decide.
@@ -79,9 +71,6 @@ pub struct Verdict {
 impl Verdict {
     /// The message of the first failed finding.
     pub fn first_failure(&self) -> Option<&str> {
-        self.findings
-            .iter()
-            .find(|finding| finding.is_failure())
-            .map(|f| f.message.as_str())
+        self.findings.iter().find(|finding| finding.is_failure()).map(|f| f.message.as_str())
     }
 }

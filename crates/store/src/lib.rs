@@ -1,1 +1,46 @@
-//! Being built.
+//! Where state is kept: SQLite in the data directory, or PostgreSQL.
+//!
+//! Start at [`Store`]: it opens a database and runs operations, each in one transaction, over a
+//! [`Tx`]. What a transaction can do is the sum of narrow traits, one per aggregate
+//! ([`TaskStore`], [`LeaseStore`], …). There is one implementation of each, in SQL that both engines
+//! understand; `tests/it` holds the laws and runs every one of them against both.
+//!
+//! Backends hold no business rules: ids are made by the caller and written down as given. Lease
+//! times are the exception: they are read from the database's clock, so that no process's own
+//! clock can keep or lose a lease.
+//!
+//! Invariant: the only SQL of the product is in this crate.
+
+mod artifacts;
+mod column;
+mod error;
+mod events;
+mod jobs;
+mod leases;
+mod migrate;
+mod nodes;
+mod operation;
+mod param;
+mod postgres;
+mod projects;
+mod sessions;
+mod sqlite;
+mod store;
+mod tasks;
+mod tx;
+mod users;
+mod workflow;
+
+pub use artifacts::{Artifact, ArtifactStore};
+pub use error::Error;
+pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
+pub use jobs::{Job, JobStore, NewJob};
+pub use leases::{Fenced, Lease, LeaseStore};
+pub use nodes::{Node, NodeStore};
+pub use projects::{Project, ProjectStore};
+pub use sessions::{ApiToken, Session, SessionStore};
+pub use store::{Engine, Store};
+pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskStore};
+pub use tx::Tx;
+pub use users::{AuthEvent, User, UserStore};
+pub use workflow::{Checkpoint, Effect, Run, Transition, WorkflowStore};

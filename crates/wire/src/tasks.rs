@@ -95,10 +95,7 @@ pub struct TaskQuery {
 impl TaskQuery {
     /// The pagination part.
     pub fn page(&self) -> PageQuery {
-        PageQuery {
-            limit: self.limit,
-            cursor: self.cursor.clone(),
-        }
+        PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
 }
 

@@ -1,0 +1,117 @@
+//! Why a database operation did not succeed.
+
+use std::error::Error as StdError;
+
+/// Why a database operation did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database does not answer, is full, or refused the connection. Trying later may help.
+    #[error("the database is unavailable")]
+    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    /// A row with the same unique value exists.
+    #[error("a row with the same unique value exists ({constraint})")]
+    Duplicate {
+        /// Which rule, as far as the engine says.
+        constraint: String,
+    },
+    /// The statement itself failed: a defect of ours.
+    #[error("a statement failed")]
+    Statement(#[source] Box<dyn StdError + Send + Sync>),
+    /// A stored value is not what this version expects.
+    #[error("column {column} holds something this version does not understand: {reason}")]
+    Unreadable {
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The database was written by a newer version.
+    #[error(
+        "the database has schema version {found}, this program knows up to {known}: use the newer program"
+    )]
+    Newer {
+        /// The version of the database.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// The URL names no database we know.
+    #[error("\"{url}\" is no database: use postgres://… or sqlite:PATH")]
+    UnknownEngine {
+        /// The URL, without its password.
+        url: String,
+    },
+    /// The store was closed while the operation waited.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl Error {
+    /// Whether a row with the same unique value exists.
+    pub fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate { .. })
+    }
+
+    pub(crate) fn unavailable(cause: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Unavailable(Box::new(cause))
+    }
+
+    pub(crate) fn unreadable(column: &str, reason: impl Into<String>) -> Self {
+        Self::Unreadable { column: column.to_owned(), reason: reason.to_string() }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
+        let Some(failure) = error.sqlite_error() else {
+            return Self::Statement(Box::new(error));
+        };
+        let duplicate = [SQLITE_CONSTRAINT_UNIQUE, SQLITE_CONSTRAINT_PRIMARYKEY];
+        if duplicate.contains(&failure.extended_code) {
+            return Self::Duplicate { constraint: error.to_string() };
+        }
+        let away = [
+            Code::DatabaseBusy,
+            Code::DatabaseLocked,
+            Code::DiskFull,
+            Code::SystemIoFailure,
+            Code::CannotOpen,
+            Code::ReadOnly,
+            Code::DatabaseCorrupt,
+            Code::NotADatabase,
+        ];
+        if away.contains(&failure.code) {
+            Self::unavailable(error)
+        } else {
+            Self::Statement(Box::new(error))
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        use tokio_postgres::error::SqlState;
+        let Some(refusal) = error.as_db_error() else {
+            return Self::unavailable(error);
+        };
+        if *refusal.code() == SqlState::UNIQUE_VIOLATION {
+            let constraint = refusal.constraint().unwrap_or("unique").to_owned();
+            return Self::Duplicate { constraint };
+        }
+        // Classes: 08 connection, 40 deadlock or serialisation, 53 resources, 57 shutdown, 58 system.
+        let away = ["08", "40", "53", "57", "58"];
+        if away.iter().any(|class| refusal.code().code().starts_with(class)) {
+            Self::unavailable(error)
+        } else {
+            Self::Statement(Box::new(error))
+        }
+    }
+}
+
+impl From<deadpool_postgres::PoolError> for Error {
+    fn from(error: deadpool_postgres::PoolError) -> Self {
+        Self::unavailable(error)
+    }
+}

@@ -1,0 +1,258 @@
+//! Jobs, their leases and their output.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
+use cynode_domain::status::JobStatus;
+use serde_json::Value;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A step attempt to be run on a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob {
+    /// The job's id.
+    pub id: JobId,
+    /// The task it belongs to.
+    pub task: TaskId,
+    /// The run it belongs to.
+    pub run: RunId,
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+    /// The node that has the task's workspace.
+    pub pinned_node: Option<NodeId>,
+    /// What is to be run.
+    pub payload: Value,
+}
+
+/// A job and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// What it is.
+    pub asked: NewJob,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// The node it was given to.
+    pub node: Option<NodeId>,
+    /// What came of it.
+    pub result: Option<Value>,
+    /// Whether its node is to stop it.
+    pub cancel_requested: bool,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When its node took it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// Jobs, their leases and their output. A closed job never changes again.
+#[async_trait]
+pub trait JobStore {
+    /// Adds a job unless one exists for its (run, step, attempt). Gives the job that is kept, and
+    /// whether it is new.
+    async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error>;
+    /// The job with this id.
+    async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error>;
+    /// The job with this id, locked until the transaction ends.
+    async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error>;
+    /// Every job of a task, oldest first.
+    async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
+    /// Open jobs without a node, oldest first; locked, and skipped by others.
+    async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error>;
+    /// Open jobs of a node, oldest first.
+    async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error>;
+    /// Gives a queued job to a node.
+    async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error>;
+    /// Takes queued jobs away from nodes that have not polled for `silent_ms`.
+    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
+    /// A queued job was handed out: it runs, under a lease, from now on.
+    async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error>;
+    /// Extends the lease of an open job of a node; false if there is no such job.
+    async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error>;
+    /// Gives every running job at least `lease_ms`: nobody could renew while we were away.
+    async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error>;
+    /// Running jobs whose lease is over.
+    async fn job_expired(&mut self) -> Result<Vec<Job>, Error>;
+    /// Closes a job that is open; false if it is closed.
+    async fn job_close(
+        &mut self,
+        id: JobId,
+        status: JobStatus,
+        result: Option<&Value>,
+    ) -> Result<bool, Error>;
+    /// Asks the node of a running job to stop it.
+    async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error>;
+    /// Adds a piece of output where it belongs. A piece that does not continue what is stored
+    /// changes nothing. Gives the length stored now.
+    async fn log_append(
+        &mut self,
+        job: JobId,
+        stream: &str,
+        offset: i64,
+        data: &[u8],
+    ) -> Result<i64, Error>;
+    /// Everything stored of a stream.
+    async fn log_read(&mut self, job: JobId, stream: &str) -> Result<Vec<u8>, Error>;
+}
+
+#[async_trait]
+impl JobStore for Tx {
+    async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error> {
+        let sql = "INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed,
+                   pinned_node_id, payload, cancel_requested, created_at)
+                   VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, cynode_now())
+                   ON CONFLICT (run_id, step_index, attempt) DO NOTHING";
+        let params = params![
+            job.id,
+            job.task,
+            job.run,
+            job.step_index,
+            job.attempt,
+            job.pinned_node,
+            &job.payload,
+            false,
+        ];
+        if self.execute(sql, params).await? == 1 {
+            return Ok((job.id, true));
+        }
+        let sql = "SELECT id FROM jobs WHERE run_id = $1 AND step_index = $2 AND attempt = $3";
+        let row = self.row(sql, params![job.run, job.step_index, job.attempt]).await?;
+        row.map_or(Ok((job.id, false)), |row| Ok((row.id("id")?, false)))
+    }
+
+    async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(job).transpose()
+    }
+
+    async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE id = $1 /*pg FOR UPDATE */";
+        self.row(sql, params![id]).await?.as_ref().map(job).transpose()
+    }
+
+    async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE task_id = $1 ORDER BY id";
+        self.rows(sql, params![task]).await?.iter().map(job).collect()
+    }
+
+    async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed
+                   ORDER BY id LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
+        self.rows(sql, params![limit]).await?.iter().map(job).collect()
+    }
+
+    async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE node_id = $1 AND NOT closed ORDER BY id";
+        self.rows(sql, params![node]).await?.iter().map(job).collect()
+    }
+
+    async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET node_id = $2 WHERE id = $1 AND status = 'queued'";
+        self.execute(sql, params![id, node]).await.map(drop)
+    }
+
+    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error> {
+        let sql = "UPDATE jobs SET node_id = NULL WHERE status = 'queued' AND NOT closed
+                   AND node_id IN (SELECT id FROM nodes
+                       WHERE last_seen_at IS NULL OR last_seen_at < cynode_after($1))";
+        self.execute(sql, params![-silent_ms]).await
+    }
+
+    async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET status = 'running', started_at = cynode_now(),
+                   lease_expires_at = cynode_after($2) WHERE id = $1 AND status = 'queued'";
+        self.execute(sql, params![id, lease_ms]).await.map(drop)
+    }
+
+    async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error> {
+        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3)
+                   WHERE id = $1 AND node_id = $2 AND NOT closed";
+        Ok(self.execute(sql, params![id, node, lease_ms]).await? == 1)
+    }
+
+    async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
+        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($1)
+                   WHERE status = 'running' AND NOT closed AND lease_expires_at < cynode_after($1)";
+        self.execute(sql, params![lease_ms]).await
+    }
+
+    async fn job_expired(&mut self) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE NOT closed AND lease_expires_at <= cynode_now()
+                   ORDER BY id /*pg FOR UPDATE SKIP LOCKED */";
+        self.rows(sql, &[]).await?.iter().map(job).collect()
+    }
+
+    async fn job_close(
+        &mut self,
+        id: JobId,
+        status: JobStatus,
+        result: Option<&Value>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE jobs SET status = $2, closed = $3, result = $4,
+                   lease_expires_at = NULL, ended_at = cynode_now()
+                   WHERE id = $1 AND NOT closed";
+        Ok(self.execute(sql, params![id, status, true, result]).await? == 1)
+    }
+
+    async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET cancel_requested = $2 WHERE id = $1 AND NOT closed";
+        self.execute(sql, params![id, true]).await.map(drop)
+    }
+
+    async fn log_append(
+        &mut self,
+        job: JobId,
+        stream: &str,
+        offset: i64,
+        data: &[u8],
+    ) -> Result<i64, Error> {
+        let sql = "SELECT coalesce(max(start_offset + length(data)), 0) AS stored FROM job_logs
+                   WHERE job_id = $1 AND stream = $2";
+        let row = self.row(sql, params![job, stream]).await?;
+        let stored: i64 = row.map_or(Ok(0), |row| row.get("stored"))?;
+        if stored != offset || data.is_empty() {
+            return Ok(stored);
+        }
+        let sql = "INSERT INTO job_logs (job_id, stream, start_offset, data)
+                   VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+        let added = self.execute(sql, params![job, stream, offset, data]).await?;
+        let length = i64::try_from(data.len()).unwrap_or(i64::MAX);
+        Ok(if added == 1 { offset + length } else { stored })
+    }
+
+    async fn log_read(&mut self, job: JobId, stream: &str) -> Result<Vec<u8>, Error> {
+        let sql = "SELECT data FROM job_logs WHERE job_id = $1 AND stream = $2
+                   ORDER BY start_offset";
+        let mut all = vec![];
+        for row in self.rows(sql, params![job, stream]).await? {
+            all.extend(row.get::<Vec<u8>>("data")?);
+        }
+        Ok(all)
+    }
+}
+
+fn job(row: &Row) -> Result<Job, Error> {
+    Ok(Job {
+        asked: NewJob {
+            id: row.id("id")?,
+            task: row.id("task_id")?,
+            run: row.id("run_id")?,
+            step_index: row.count("step_index")?,
+            attempt: row.count("attempt")?,
+            pinned_node: row.id_opt("pinned_node_id")?,
+            payload: row.get("payload")?,
+        },
+        status: row.word("status")?,
+        node: row.id_opt("node_id")?,
+        result: row.get("result")?,
+        cancel_requested: row.get("cancel_requested")?,
+        created_at: row.get("created_at")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+    })
+}

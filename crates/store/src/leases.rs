@@ -1,0 +1,154 @@
+//! Leases: who may drive a task, until when, and in which epoch.
+//!
+//! All times are the database's. Invariant: at any instant at most one unexpired lease exists
+//! per task, and every grant has a higher epoch than all before it.
+
+use async_trait::async_trait;
+use cynode_domain::ids::{HolderId, LeaseId, RunId, TaskId};
+use uuid::Uuid;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// The right to drive a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The task.
+    pub task: TaskId,
+    /// The run it is for.
+    pub run: RunId,
+    /// The grant.
+    pub id: LeaseId,
+    /// Grows with every grant.
+    pub epoch: i64,
+    /// The runner; absent when free.
+    pub holder: Option<HolderId>,
+    /// Whether its time is not over.
+    pub is_live: bool,
+}
+
+/// The lease presented is not, or no longer, the one in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the lease is no longer in force: stop driving this task")]
+pub struct Fenced;
+
+/// Who may drive a task.
+#[async_trait]
+pub trait LeaseStore {
+    /// The task's lease, whoever holds it.
+    async fn lease_get(&mut self, task: TaskId) -> Result<Option<Lease>, Error>;
+    /// Grants the lease if nobody holds a live one; nothing otherwise.
+    async fn lease_grant(
+        &mut self,
+        task: TaskId,
+        run: RunId,
+        holder: HolderId,
+        lifetime_ms: u32,
+    ) -> Result<Option<Lease>, Error>;
+    /// The lease, if `id` and `epoch` are in force; locked until the transaction ends.
+    async fn lease_check(
+        &mut self,
+        task: TaskId,
+        id: LeaseId,
+        epoch: i64,
+    ) -> Result<Result<Lease, Fenced>, Error>;
+    /// Extends a lease in force.
+    async fn lease_renew(
+        &mut self,
+        lease: &Lease,
+        lifetime_ms: u32,
+    ) -> Result<Result<(), Fenced>, Error>;
+    /// Gives a lease up. Giving up a lease one does not hold changes nothing.
+    async fn lease_release(&mut self, task: TaskId, id: LeaseId, epoch: i64) -> Result<(), Error>;
+    /// Takes the lease away from whoever holds it: their next write is refused.
+    async fn lease_fence(&mut self, task: TaskId) -> Result<(), Error>;
+}
+
+const LEASE: &str = "SELECT task_id, run_id, lease_id, epoch, holder_id,
+    coalesce(expires_at > cynode_now(), 1 = 0) AS is_live FROM task_workflow_leases";
+
+#[async_trait]
+impl LeaseStore for Tx {
+    async fn lease_get(&mut self, task: TaskId) -> Result<Option<Lease>, Error> {
+        let sql = format!("{LEASE} WHERE task_id = $1");
+        self.row(&sql, params![task]).await?.as_ref().map(lease).transpose()
+    }
+
+    async fn lease_grant(
+        &mut self,
+        task: TaskId,
+        run: RunId,
+        holder: HolderId,
+        lifetime_ms: u32,
+    ) -> Result<Option<Lease>, Error> {
+        let sql = "INSERT INTO task_workflow_leases AS l
+                   (id, task_id, run_id, lease_id, holder_id, epoch, expires_at, created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, $5, 1, cynode_after($6), cynode_now(), cynode_now())
+                   ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id,
+                       lease_id = excluded.lease_id, holder_id = excluded.holder_id,
+                       epoch = l.epoch + 1, expires_at = excluded.expires_at,
+                       updated_at = excluded.updated_at
+                   WHERE l.holder_id IS NULL OR l.expires_at <= cynode_now()
+                   RETURNING epoch";
+        let id = LeaseId::generate();
+        let params = params![Uuid::now_v7(), task, run, id, holder, lifetime_ms];
+        let Some(row) = self.row(sql, params).await? else {
+            return Ok(None);
+        };
+        let epoch = row.get("epoch")?;
+        Ok(Some(Lease { task, run, id, epoch, holder: Some(holder), is_live: true }))
+    }
+
+    async fn lease_check(
+        &mut self,
+        task: TaskId,
+        id: LeaseId,
+        epoch: i64,
+    ) -> Result<Result<Lease, Fenced>, Error> {
+        let sql = format!(
+            "{LEASE} WHERE task_id = $1 AND lease_id = $2 AND epoch = $3
+             AND holder_id IS NOT NULL AND expires_at > cynode_now() /*pg FOR UPDATE */"
+        );
+        let row = self.row(&sql, params![task, id, epoch]).await?;
+        row.as_ref().map(lease).transpose().map(|found| found.ok_or(Fenced))
+    }
+
+    async fn lease_renew(
+        &mut self,
+        lease: &Lease,
+        lifetime_ms: u32,
+    ) -> Result<Result<(), Fenced>, Error> {
+        let sql = "UPDATE task_workflow_leases
+                   SET expires_at = cynode_after($4), updated_at = cynode_now()
+                   WHERE task_id = $1 AND lease_id = $2 AND epoch = $3
+                   AND holder_id IS NOT NULL AND expires_at > cynode_now()";
+        let params = params![lease.task, lease.id, lease.epoch, lifetime_ms];
+        let renewed = self.execute(sql, params).await? == 1;
+        Ok(if renewed { Ok(()) } else { Err(Fenced) })
+    }
+
+    async fn lease_release(&mut self, task: TaskId, id: LeaseId, epoch: i64) -> Result<(), Error> {
+        let sql = "UPDATE task_workflow_leases
+                   SET holder_id = NULL, expires_at = NULL, updated_at = cynode_now()
+                   WHERE task_id = $1 AND lease_id = $2 AND epoch = $3";
+        self.execute(sql, params![task, id, epoch]).await.map(drop)
+    }
+
+    async fn lease_fence(&mut self, task: TaskId) -> Result<(), Error> {
+        let sql = "UPDATE task_workflow_leases SET holder_id = NULL, expires_at = NULL,
+                   epoch = epoch + 1, updated_at = cynode_now() WHERE task_id = $1";
+        self.execute(sql, params![task]).await.map(drop)
+    }
+}
+
+fn lease(row: &Row) -> Result<Lease, Error> {
+    Ok(Lease {
+        task: row.id("task_id")?,
+        run: row.id("run_id")?,
+        id: row.id("lease_id")?,
+        epoch: row.get("epoch")?,
+        holder: row.id_opt("holder_id")?,
+        is_live: row.get("is_live")?,
+    })
+}

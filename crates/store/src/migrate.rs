@@ -1,0 +1,51 @@
+//! Forward-only migrations, embedded in the binary.
+
+use crate::store::Engine;
+use crate::{Error, Store, Tx};
+
+/// One step of the schema, in both dialects.
+struct Migration {
+    version: i64,
+    postgres: &'static str,
+    sqlite: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    postgres: include_str!("../migrations/postgres/0001_init.sql"),
+    sqlite: include_str!("../migrations/sqlite/0001_init.sql"),
+}];
+
+/// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.
+const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(4277009)";
+
+/// Brings the schema up to date in one transaction.
+pub(crate) async fn migrate(store: &Store) -> Result<(), Error> {
+    let engine = store.engine();
+    store.write(move |tx| Box::pin(apply_all(tx, engine))).await
+}
+
+async fn apply_all(tx: &mut Tx, engine: Engine) -> Result<(), Error> {
+    if engine == Engine::Postgres {
+        tx.batch(MIGRATION_LOCK).await?;
+    }
+    tx.batch("CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)").await?;
+    let found = tx.row("SELECT max(version) AS version FROM schema_version", &[]).await?;
+    let found = match found {
+        Some(row) => row.get::<Option<i64>>("version")?.unwrap_or(0),
+        None => 0,
+    };
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if found > known {
+        return Err(Error::Newer { found, known });
+    }
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
+        let sql = match engine {
+            Engine::Postgres => migration.postgres,
+            Engine::Sqlite => migration.sqlite,
+        };
+        tx.batch(sql).await?;
+        tx.execute("INSERT INTO schema_version VALUES ($1)", &[migration.version.into()]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Values on their way into a statement, in the form each engine wants.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{
+    ArtifactId, HolderId, JobId, LeaseId, NodeId, ProjectId, RunId, SessionId, TaskId, TokenId,
+    TraceId, UserId,
+};
+use cynode_domain::status::{JobStatus, NodeStatus, RunStatus, TaskStatus};
+use rusqlite::types::{ToSqlOutput, Value as SqliteValue};
+use serde_json::Value as Json;
+use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
+use uuid::Uuid;
+
+/// A value on its way into a statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Param {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+    Uuid(Uuid),
+    Time(DateTime<Utc>),
+    Json(Json),
+}
+
+/// The parameters of a statement, `$1` first.
+macro_rules! params {
+    ($($value:expr),* $(,)?) => {
+        &[$($crate::param::Param::from($value)),*]
+    };
+}
+pub(crate) use params;
+
+macro_rules! param_from {
+    ($($source:ty => |$value:ident| $param:expr,)*) => {$(
+        impl From<$source> for Param {
+            fn from($value: $source) -> Self {
+                $param
+            }
+        }
+    )*};
+}
+
+param_from! {
+    bool => |value| Self::Bool(value),
+    i64 => |value| Self::Int(value),
+    u32 => |value| Self::Int(i64::from(value)),
+    &str => |value| Self::Text(value.to_owned()),
+    String => |value| Self::Text(value),
+    &String => |value| Self::Text(value.clone()),
+    Vec<u8> => |value| Self::Bytes(value),
+    &[u8] => |value| Self::Bytes(value.to_vec()),
+    Uuid => |value| Self::Uuid(value),
+    DateTime<Utc> => |value| Self::Time(value),
+    Json => |value| Self::Json(value),
+    &Json => |value| Self::Json(value.clone()),
+    TaskStatus => |value| Self::Text(value.as_str().to_owned()),
+    RunStatus => |value| Self::Text(value.as_str().to_owned()),
+    JobStatus => |value| Self::Text(value.as_str().to_owned()),
+    NodeStatus => |value| Self::Text(value.as_str().to_owned()),
+}
+
+macro_rules! param_from_ids {
+    ($($id:ty),* $(,)?) => {$(
+        impl From<$id> for Param {
+            fn from(id: $id) -> Self {
+                Self::Uuid(id.as_uuid())
+            }
+        }
+    )*};
+}
+
+param_from_ids!(
+    ArtifactId, HolderId, JobId, LeaseId, NodeId, ProjectId, RunId, SessionId, TaskId, TokenId,
+    TraceId, UserId
+);
+
+impl<T: Into<Param>> From<Option<T>> for Param {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl rusqlite::ToSql for Param {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Owned(match self {
+            Self::Null => SqliteValue::Null,
+            Self::Bool(value) => SqliteValue::Integer(i64::from(*value)),
+            Self::Int(value) => SqliteValue::Integer(*value),
+            Self::Text(value) => SqliteValue::Text(value.clone()),
+            Self::Bytes(value) => SqliteValue::Blob(value.clone()),
+            Self::Uuid(value) => SqliteValue::Text(value.to_string()),
+            Self::Time(value) => SqliteValue::Integer(value.timestamp_micros()),
+            Self::Json(value) => SqliteValue::Text(value.to_string()),
+        }))
+    }
+}
+
+impl ToSql for Param {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Bool(value) => value.to_sql(ty, out),
+            Self::Int(value) => value.to_sql(ty, out),
+            Self::Text(value) => value.to_sql(ty, out),
+            Self::Bytes(value) => value.to_sql(ty, out),
+            Self::Uuid(value) => value.to_sql(ty, out),
+            Self::Time(value) => value.to_sql(ty, out),
+            Self::Json(value) => value.to_sql(ty, out),
+        }
+    }
+
+    /// The schema decides the type; a mismatch is refused by the server.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

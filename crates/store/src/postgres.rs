@@ -1,0 +1,110 @@
+//! The server engine: a connection pool, and a committer that lets appends share commits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Config, ManagerConfig, Pool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
+};
+use tokio::sync::mpsc;
+use tokio_postgres::NoTls;
+
+use crate::operation::{Body, Queued};
+use crate::{Error, Tx};
+
+const CONNECTIONS: usize = 16;
+/// How long a caller waits for a connection before it is told that the database is busy.
+const WAIT: Duration = Duration::from_secs(10);
+/// Waiting appends; more than this and callers wait for room.
+const QUEUE: usize = 1024;
+/// Appends that share one commit at most.
+const BATCH: usize = 256;
+
+/// An open PostgreSQL database. The committer ends when the last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct Postgres {
+    pool: Pool,
+    appends: mpsc::Sender<Queued>,
+}
+
+impl Postgres {
+    /// Connects lazily; the first operation shows whether the server answers.
+    pub(crate) fn open(url: &str) -> Result<Self, Error> {
+        let mut config = Config::new();
+        config.url = Some(url.to_owned());
+        config.application_name = Some("cynode".to_owned());
+        config.manager = Some(ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let timeouts = Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) };
+        config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(CONNECTIONS) });
+        let pool = config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
+        let (appends, queue) = mpsc::channel(QUEUE);
+        spawn_committer(pool.clone(), queue);
+        Ok(Self { pool, appends })
+    }
+
+    /// Runs `body` in a transaction of its own, opened by the statement `begin`.
+    pub(crate) async fn run<T, E: From<Error>>(
+        &self,
+        begin: &str,
+        body: Body<T, E>,
+    ) -> Result<T, E> {
+        let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
+        tx.set_open(true);
+        tx.batch(begin).await?;
+        let outcome = body(&mut tx).await;
+        let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = tx.batch(end).await;
+        tx.set_open(ended.is_err());
+        let value = outcome?;
+        ended?;
+        Ok(value)
+    }
+
+    pub(crate) async fn append(&self, operation: Queued) -> Result<(), Error> {
+        self.appends.send(operation).await.map_err(|_| Error::Closed)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "ends by itself when the store is dropped")]
+fn spawn_committer(pool: Pool, mut queue: mpsc::Receiver<Queued>) {
+    tokio::spawn(async move {
+        while let Some(first) = queue.recv().await {
+            commit_batch(&pool, first, &mut queue).await;
+        }
+    });
+}
+
+async fn commit_batch(pool: &Pool, first: Queued, queue: &mut mpsc::Receiver<Queued>) {
+    let mut batch = vec![first];
+    while batch.len() < BATCH
+        && let Ok(next) = queue.try_recv()
+    {
+        batch.push(next);
+    }
+    let failure = run_batch(pool, &mut batch).await.err().map(Arc::new);
+    for operation in batch {
+        operation.answer(match &failure {
+            Some(failure) => Err(Error::unavailable(Arc::clone(failure))),
+            None => Ok(()),
+        });
+    }
+}
+
+/// Each operation runs behind its own savepoint, so that its failure undoes nobody else's work.
+async fn run_batch(pool: &Pool, batch: &mut [Queued]) -> Result<(), Error> {
+    let mut tx = Tx::postgres(pool.get().await?);
+    tx.set_open(true);
+    tx.batch("BEGIN").await?;
+    for operation in batch {
+        tx.batch("SAVEPOINT operation").await?;
+        let end = if operation.run(&mut tx).await {
+            "RELEASE operation"
+        } else {
+            "ROLLBACK TO operation; RELEASE operation"
+        };
+        tx.batch(end).await?;
+    }
+    tx.batch("COMMIT").await?;
+    tx.set_open(false);
+    Ok(())
+}

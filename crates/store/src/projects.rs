@@ -1,0 +1,130 @@
+//! Projects.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ProjectId, UserId};
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A container for tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The project's id.
+    pub id: ProjectId,
+    /// The name in URLs and on the command line.
+    pub slug: String,
+    /// The name people see.
+    pub display_name: String,
+    /// What the project is about.
+    pub description: String,
+    /// Whose it is.
+    pub owner: UserId,
+    /// Whether it is its owner's default project.
+    pub is_default: bool,
+    /// Whether it takes new tasks.
+    pub is_active: bool,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Projects. An owner has at most one default project.
+#[async_trait]
+pub trait ProjectStore {
+    /// Adds a project unless its slug, or its owner's default, exists; true if it was added.
+    async fn project_insert(&mut self, project: &Project) -> Result<bool, Error>;
+    /// The project with this id.
+    async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error>;
+    /// The project with this slug.
+    async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error>;
+    /// The owner's default project.
+    async fn project_default_of(&mut self, owner: UserId) -> Result<Option<Project>, Error>;
+    /// A page of projects, newest first, older than `before`; of one owner, or of all.
+    async fn project_list(
+        &mut self,
+        owner: Option<UserId>,
+        before: Option<ProjectId>,
+        limit: u32,
+    ) -> Result<Vec<Project>, Error>;
+    /// Writes the display name, description and activity of a project.
+    async fn project_update(&mut self, project: &Project) -> Result<(), Error>;
+}
+
+#[async_trait]
+impl ProjectStore for Tx {
+    async fn project_insert(&mut self, project: &Project) -> Result<bool, Error> {
+        let sql = "INSERT INTO projects
+                   (id, slug, display_name, description, owner_id, is_default, is_active,
+                    created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
+        let params = params![
+            project.id,
+            &project.slug,
+            &project.display_name,
+            &project.description,
+            project.owner,
+            project.is_default,
+            project.is_active,
+            project.created_at,
+            project.updated_at,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error> {
+        let sql = "SELECT * FROM projects WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(project).transpose()
+    }
+
+    async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error> {
+        let sql = "SELECT * FROM projects WHERE slug = $1";
+        self.row(sql, params![slug]).await?.as_ref().map(project).transpose()
+    }
+
+    async fn project_default_of(&mut self, owner: UserId) -> Result<Option<Project>, Error> {
+        let sql = "SELECT * FROM projects WHERE owner_id = $1 AND is_default";
+        self.row(sql, params![owner]).await?.as_ref().map(project).transpose()
+    }
+
+    async fn project_list(
+        &mut self,
+        owner: Option<UserId>,
+        before: Option<ProjectId>,
+        limit: u32,
+    ) -> Result<Vec<Project>, Error> {
+        let sql = "SELECT * FROM projects
+                   WHERE ($1 IS NULL OR owner_id = $1) AND ($2 IS NULL OR id < $2)
+                   ORDER BY id DESC LIMIT $3";
+        self.rows(sql, params![owner, before, limit]).await?.iter().map(project).collect()
+    }
+
+    async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
+        let sql = "UPDATE projects SET display_name = $2, description = $3, is_active = $4,
+                   updated_at = $5 WHERE id = $1";
+        let params = params![
+            project.id,
+            &project.display_name,
+            &project.description,
+            project.is_active,
+            project.updated_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+}
+
+fn project(row: &Row) -> Result<Project, Error> {
+    Ok(Project {
+        id: row.id("id")?,
+        slug: row.get("slug")?,
+        display_name: row.get("display_name")?,
+        description: row.get("description")?,
+        owner: row.id("owner_id")?,
+        is_default: row.get("is_default")?,
+        is_active: row.get("is_active")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

@@ -1,0 +1,159 @@
+//! The embedded engine: one writer thread with group commit, a few reader threads.
+//!
+//! Operations that queue up while a commit waits for the disk share the next one, each behind its
+//! own savepoint: durability costs one sync per batch, not one per operation.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::FutureExt;
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+use tokio::sync::mpsc;
+
+use crate::operation::Queued;
+use crate::{Error, Tx};
+
+/// Waiting operations; more than this and callers wait for room.
+const QUEUE: usize = 1024;
+/// Operations that share one commit at most.
+const BATCH: usize = 256;
+const READERS: usize = 2;
+
+/// The queues of an open SQLite database. The threads end when the last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct Sqlite {
+    writes: mpsc::Sender<Queued>,
+    reads: mpsc::Sender<Queued>,
+}
+
+impl Sqlite {
+    /// Opens or creates the database at `path`, and starts its threads.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let connection = connect(path)?;
+        let (writes, write_queue) = mpsc::channel(QUEUE);
+        start_thread("store-writer", move || {
+            serve_writes(connection, write_queue);
+        })?;
+        let (reads, read_queue) = mpsc::channel(QUEUE);
+        let read_queue = Arc::new(Mutex::new(read_queue));
+        for _ in 0..READERS {
+            let (connection, queue) = (connect(path)?, Arc::clone(&read_queue));
+            start_thread("store-reader", move || serve_reads(connection, &queue))?;
+        }
+        Ok(Self { writes, reads })
+    }
+
+    pub(crate) async fn write(&self, operation: Queued) -> Result<(), Error> {
+        self.writes.send(operation).await.map_err(|_| Error::Closed)
+    }
+
+    pub(crate) async fn read(&self, operation: Queued) -> Result<(), Error> {
+        self.reads.send(operation).await.map_err(|_| Error::Closed)
+    }
+}
+
+fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(Error::unavailable)
+}
+
+fn connect(path: &Path) -> Result<Connection, Error> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    // Full sync: a committed row survives a power cut, not only a killed process.
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+         PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(256);
+    let flags = FunctionFlags::SQLITE_UTF8;
+    connection.create_scalar_function("cynode_now", 0, flags, |_| Ok(now_micros()))?;
+    connection.create_scalar_function("cynode_after", 1, flags, |context| {
+        Ok(now_micros() + context.get::<i64>(0)? * 1000)
+    })?;
+    Ok(connection)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the database's own clock")]
+fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn serve_writes(connection: Connection, mut queue: mpsc::Receiver<Queued>) {
+    let mut tx = Tx::sqlite(connection);
+    while let Some(first) = queue.blocking_recv() {
+        write_batch(&mut tx, first, &mut queue);
+    }
+}
+
+fn write_batch(tx: &mut Tx, first: Queued, queue: &mut mpsc::Receiver<Queued>) {
+    if let Err(error) = at_once(tx.batch("BEGIN IMMEDIATE")) {
+        first.answer(Err(error));
+        return;
+    }
+    let mut done = vec![];
+    let mut next = Some(first);
+    while let Some(mut operation) = next {
+        let kept = run_in_savepoint(tx, &mut operation);
+        done.push((operation, kept));
+        next = if done.len() < BATCH { queue.try_recv().ok() } else { None };
+    }
+    let commit = at_once(tx.batch("COMMIT"));
+    if commit.is_err() {
+        let _ = at_once(tx.batch("ROLLBACK"));
+    }
+    let failure = commit.err().map(Arc::new);
+    for (operation, kept) in done {
+        operation.answer(match (&failure, kept) {
+            (Some(failure), _) => Err(Error::unavailable(Arc::clone(failure))),
+            (None, kept) => kept,
+        });
+    }
+}
+
+/// Runs one operation so that its failure undoes its own changes and nobody else's.
+fn run_in_savepoint(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
+    at_once(tx.batch("SAVEPOINT operation"))?;
+    // An operation that waits for anything but the store would stop every other writer: it is
+    // undone, and its caller told.
+    let outcome = operation.run(tx).now_or_never();
+    if outcome == Some(true) {
+        return at_once(tx.batch("RELEASE operation"));
+    }
+    at_once(tx.batch("ROLLBACK TO operation; RELEASE operation"))?;
+    if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
+}
+
+fn serve_reads(connection: Connection, queue: &Mutex<mpsc::Receiver<Queued>>) {
+    let mut tx = Tx::sqlite(connection);
+    loop {
+        let next = match queue.lock() {
+            Ok(mut queue) => queue.blocking_recv(),
+            Err(_) => None,
+        };
+        let Some(mut operation) = next else {
+            return;
+        };
+        let begun = at_once(tx.batch("BEGIN"));
+        let answer = begun.and_then(|()| match operation.run(&mut tx).now_or_never() {
+            Some(_) => Ok(()),
+            None => Err(Error::Closed),
+        });
+        let _ = at_once(tx.batch("ROLLBACK"));
+        operation.answer(answer);
+    }
+}
+
+/// Statements on SQLite never wait, so their futures are ready at the first poll.
+fn at_once<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    future.now_or_never().unwrap_or(Err(Error::Closed))
+}
+
+/// The file named by a `sqlite:` URL.
+pub(crate) fn path_of(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+}

@@ -1,0 +1,128 @@
+//! The store: opens a database and runs operations on it.
+
+use futures_util::future::BoxFuture;
+
+use crate::operation::{Body, queue};
+use crate::postgres::Postgres;
+use crate::sqlite::{self, Sqlite};
+use crate::{Error, Tx, migrate};
+
+/// Every statement of a reader sees the same moment.
+const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// An open, migrated database. Cheap to clone.
+#[derive(Clone)]
+pub struct Store(Backend);
+
+#[derive(Clone)]
+enum Backend {
+    Postgres(Postgres),
+    Sqlite(Sqlite),
+}
+
+/// Which engine keeps the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// A PostgreSQL server.
+    Postgres,
+    /// The embedded database.
+    Sqlite,
+}
+
+impl Engine {
+    /// The engine's name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
+        }
+    }
+}
+
+impl Store {
+    /// Opens the database at `url` and brings its schema up to date. A database written by a
+    /// newer version is refused and left as it is.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        let backend = if let Some(path) = sqlite::path_of(url) {
+            Backend::Sqlite(Sqlite::open(&path)?)
+        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Backend::Postgres(Postgres::open(url)?)
+        } else {
+            return Err(Error::UnknownEngine { url: without_password(url) });
+        };
+        let store = Self(backend);
+        migrate::migrate(&store).await?;
+        Ok(store)
+    }
+
+    /// Which engine keeps the state.
+    pub fn engine(&self) -> Engine {
+        match self.0 {
+            Backend::Postgres(_) => Engine::Postgres,
+            Backend::Sqlite(_) => Engine::Sqlite,
+        }
+    }
+
+    /// Runs `body` in one transaction: all of it is kept, or nothing is.
+    ///
+    /// The body awaits nothing but `tx`; on SQLite all writers wait for it.
+    pub async fn write<T, E, F>(&self, body: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
+    {
+        match &self.0 {
+            Backend::Postgres(postgres) => postgres.run("BEGIN", Box::new(body)).await,
+            Backend::Sqlite(sqlite) => {
+                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
+                sqlite.write(operation).await?;
+                answer.await.map_err(|_| Error::Closed)?
+            }
+        }
+    }
+
+    /// As [`Store::write`], for small rows that many callers append at once: on PostgreSQL too they
+    /// share commits. The body takes no locks that other operations wait for.
+    pub async fn append<T, E, F>(&self, body: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
+    {
+        match &self.0 {
+            Backend::Postgres(postgres) => {
+                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
+                postgres.append(operation).await?;
+                answer.await.map_err(|_| Error::Closed)?
+            }
+            Backend::Sqlite(_) => self.write(body).await,
+        }
+    }
+
+    /// Runs `body` over one consistent view of the data; it must not write.
+    pub async fn read<T, E, F>(&self, body: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
+    {
+        match &self.0 {
+            Backend::Postgres(postgres) => postgres.run(READ, Box::new(body)).await,
+            Backend::Sqlite(sqlite) => {
+                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
+                sqlite.read(operation).await?;
+                answer.await.map_err(|_| Error::Closed)?
+            }
+        }
+    }
+}
+
+fn without_password(url: &str) -> String {
+    match (url.find("://"), url.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => {
+            format!("{}://…{}", &url[..scheme], &url[at..])
+        }
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,263 @@
+//! Tasks and what they depend on.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::job::Limits;
+use cynode_domain::plan::InputMode;
+use cynode_domain::status::TaskStatus;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// What a task is, as its creator said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    /// The task's id.
+    pub id: TaskId,
+    /// Who asked for it.
+    pub created_by: UserId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its name, unique for its creator.
+    pub name: String,
+    /// How it says what is to be done.
+    pub input_mode: InputMode,
+    /// The request in prose, or the text of the script.
+    pub prompt: String,
+    /// The command lines.
+    pub commands: Vec<String>,
+    /// What must be true of the result.
+    pub acceptance_criteria: Vec<Criterion>,
+    /// How it is to be run.
+    pub options: TaskOptions,
+    /// Two requests of one user with the same key create one task.
+    pub idempotency_key: Option<String>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// How a task is to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOptions {
+    /// Artifact paths the last step must leave behind.
+    pub expected_outputs: Vec<String>,
+    /// The bounds of each job.
+    pub limits: Limits,
+    /// Whether a step may run again after it was interrupted.
+    pub retry_interrupted: bool,
+    /// How often a failing step may run in all.
+    pub max_attempts: u32,
+}
+
+/// A task and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// What it is.
+    pub asked: NewTask,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// What came of it, once closed.
+    pub summary: Option<String>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When its workflow started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it closed.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// Which tasks a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// Of this user; of everybody when absent.
+    pub created_by: Option<UserId>,
+    /// Of this project.
+    pub project: Option<ProjectId>,
+    /// With this status.
+    pub status: Option<TaskStatus>,
+    /// Older than this one.
+    pub before: Option<TaskId>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Tasks and what they depend on. A closed task never changes again.
+#[async_trait]
+pub trait TaskStore {
+    /// Adds a task unless its name or idempotency key is taken; true if it was added.
+    async fn task_insert(&mut self, task: &NewTask) -> Result<bool, Error>;
+    /// The task with this id.
+    async fn task_get(&mut self, id: TaskId) -> Result<Option<Task>, Error>;
+    /// The task with this id, locked until the transaction ends.
+    async fn task_lock(&mut self, id: TaskId) -> Result<Option<Task>, Error>;
+    /// The user's task with this name.
+    async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error>;
+    /// The user's task with this idempotency key.
+    async fn task_by_key(&mut self, user: UserId, key: &str) -> Result<Option<Task>, Error>;
+    /// How many names of the user begin with `stem` followed by nothing or a number.
+    async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error>;
+    /// A page of tasks, newest first.
+    async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error>;
+    /// Moves a task that is still open; false if it is closed.
+    async fn task_set_status(
+        &mut self,
+        id: TaskId,
+        status: TaskStatus,
+        summary: Option<&str>,
+    ) -> Result<bool, Error>;
+    /// How many tasks have this status.
+    async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error>;
+    /// Makes `task` wait for `on`.
+    async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error>;
+    /// What a task waits for.
+    async fn dependency_list(&mut self, task: TaskId) -> Result<Vec<TaskId>, Error>;
+    /// The open tasks that wait for `on` directly.
+    async fn dependency_waiting(&mut self, on: TaskId) -> Result<Vec<TaskId>, Error>;
+}
+
+#[async_trait]
+impl TaskStore for Tx {
+    async fn task_insert(&mut self, task: &NewTask) -> Result<bool, Error> {
+        let sql = "INSERT INTO tasks
+                   (id, created_by, project_id, name, status, closed, input_mode, prompt, commands,
+                    acceptance_criteria, options, idempotency_key, created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $12)
+                   ON CONFLICT DO NOTHING";
+        let params = params![
+            task.id,
+            task.created_by,
+            task.project,
+            &task.name,
+            false,
+            task.input_mode.as_str(),
+            &task.prompt,
+            json!(task.commands),
+            json!(task.acceptance_criteria),
+            json!(task.options),
+            task.idempotency_key.clone(),
+            task.created_at,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn task_get(&mut self, id: TaskId) -> Result<Option<Task>, Error> {
+        let sql = "SELECT * FROM tasks WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(task).transpose()
+    }
+
+    async fn task_lock(&mut self, id: TaskId) -> Result<Option<Task>, Error> {
+        let sql = "SELECT * FROM tasks WHERE id = $1 /*pg FOR UPDATE */";
+        self.row(sql, params![id]).await?.as_ref().map(task).transpose()
+    }
+
+    async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error> {
+        let sql = "SELECT * FROM tasks WHERE created_by = $1 AND name = $2";
+        self.row(sql, params![user, name]).await?.as_ref().map(task).transpose()
+    }
+
+    async fn task_by_key(&mut self, user: UserId, key: &str) -> Result<Option<Task>, Error> {
+        let sql = "SELECT * FROM tasks WHERE created_by = $1 AND idempotency_key = $2";
+        self.row(sql, params![user, key]).await?.as_ref().map(task).transpose()
+    }
+
+    async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error> {
+        // Longer means higher: 10 after 9. Names hold no LIKE wildcards.
+        let sql = "SELECT name FROM tasks WHERE created_by = $1 AND name LIKE $2
+                   ORDER BY length(name) DESC, name DESC LIMIT 20";
+        let rows = self.rows(sql, params![user, format!("{stem}%")]).await?;
+        let mut highest = 0;
+        for row in &rows {
+            let name: String = row.get("name")?;
+            let number = match name.strip_prefix(stem) {
+                Some("") => Some(1),
+                Some(rest) => rest.strip_prefix('-').and_then(|digits| digits.parse().ok()),
+                None => None,
+            };
+            highest = highest.max(number.unwrap_or(0));
+        }
+        Ok(highest)
+    }
+
+    async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
+        let sql = "SELECT * FROM tasks
+                   WHERE ($1 IS NULL OR created_by = $1) AND ($2 IS NULL OR project_id = $2)
+                   AND ($3 IS NULL OR status = $3) AND ($4 IS NULL OR id < $4)
+                   ORDER BY id DESC LIMIT $5";
+        let params =
+            params![filter.created_by, filter.project, filter.status, filter.before, filter.limit];
+        self.rows(sql, params).await?.iter().map(task).collect()
+    }
+
+    async fn task_set_status(
+        &mut self,
+        id: TaskId,
+        status: TaskStatus,
+        summary: Option<&str>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE tasks SET status = $2, closed = $3, summary = coalesce($4, summary),
+                   updated_at = cynode_now(),
+                   started_at = CASE WHEN $2 = 'running' THEN cynode_now() ELSE started_at END,
+                   ended_at = CASE WHEN $3 THEN cynode_now() ELSE ended_at END
+                   WHERE id = $1 AND NOT closed";
+        let params = params![id, status, status.is_terminal(), summary];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error> {
+        let sql = "SELECT count(*) AS n FROM tasks WHERE status = $1 AND NOT closed";
+        self.row(sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+    }
+
+    async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error> {
+        let sql = "INSERT INTO task_dependencies (task_id, depends_on_task_id) VALUES ($1, $2)
+                   ON CONFLICT DO NOTHING";
+        self.execute(sql, params![task, on]).await.map(drop)
+    }
+
+    async fn dependency_list(&mut self, task: TaskId) -> Result<Vec<TaskId>, Error> {
+        let sql = "SELECT depends_on_task_id FROM task_dependencies WHERE task_id = $1
+                   ORDER BY depends_on_task_id";
+        let rows = self.rows(sql, params![task]).await?;
+        rows.iter().map(|row| row.id("depends_on_task_id")).collect()
+    }
+
+    async fn dependency_waiting(&mut self, on: TaskId) -> Result<Vec<TaskId>, Error> {
+        let sql = "SELECT d.task_id FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
+                   WHERE d.depends_on_task_id = $1 AND NOT t.closed ORDER BY d.task_id";
+        let rows = self.rows(sql, params![on]).await?;
+        rows.iter().map(|row| row.id("task_id")).collect()
+    }
+}
+
+fn task(row: &Row) -> Result<Task, Error> {
+    let mode: String = row.get("input_mode")?;
+    let input_mode = [InputMode::Prompt, InputMode::Script, InputMode::Commands]
+        .into_iter()
+        .find(|known| known.as_str() == mode)
+        .ok_or_else(|| Error::unreadable("input_mode", format!("unknown mode {mode}")))?;
+    Ok(Task {
+        asked: NewTask {
+            id: row.id("id")?,
+            created_by: row.id("created_by")?,
+            project: row.id("project_id")?,
+            name: row.get("name")?,
+            input_mode,
+            prompt: row.get("prompt")?,
+            commands: row.json("commands")?,
+            acceptance_criteria: row.json("acceptance_criteria")?,
+            options: row.json("options")?,
+            idempotency_key: row.get("idempotency_key")?,
+            created_at: row.get("created_at")?,
+        },
+        status: row.word("status")?,
+        summary: row.get("summary")?,
+        updated_at: row.get("updated_at")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+    })
+}

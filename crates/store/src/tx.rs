@@ -1,0 +1,118 @@
+//! One transaction, on either engine.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use tokio_postgres::types::ToSql;
+
+use crate::Error;
+use crate::column::Row;
+use crate::param::Param;
+
+/// One transaction. What it can do is the sum of the store traits; it is committed by [`crate::Store`]
+/// when the operation succeeds, and rolled back otherwise.
+pub struct Tx(Connection);
+
+impl Drop for Tx {
+    /// A caller that went away leaves its transaction half done. That connection must not go back
+    /// to the pool: closing it makes the server roll back.
+    fn drop(&mut self) {
+        if let Connection::Postgres { client, open: true } = &mut self.0 {
+            drop(client.take().map(Object::take));
+        }
+    }
+}
+
+/// The SQLite connection is owned so that a transaction may move between threads; its futures
+/// never wait, so the writer thread drives a whole operation in one poll.
+enum Connection {
+    Postgres { client: Option<Object>, open: bool },
+    Sqlite(rusqlite::Connection),
+}
+
+impl Tx {
+    pub(crate) fn postgres(client: Object) -> Self {
+        Self(Connection::Postgres { client: Some(client), open: false })
+    }
+
+    /// Notes whether a transaction is open, for [`Drop`].
+    pub(crate) fn set_open(&mut self, is_open: bool) {
+        if let Connection::Postgres { open, .. } = &mut self.0 {
+            *open = is_open;
+        }
+    }
+
+    pub(crate) fn sqlite(connection: rusqlite::Connection) -> Self {
+        Self(Connection::Sqlite(connection))
+    }
+
+    /// Every row of the answer.
+    pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
+        match &mut self.0 {
+            Connection::Postgres { client, .. } => {
+                let client = client.as_ref().ok_or(Error::Closed)?;
+                let statement = client.prepare_cached(&for_postgres(sql)).await?;
+                let rows = client.query(&statement, &borrowed(params)).await?;
+                Ok(rows.into_iter().map(Row::Postgres).collect())
+            }
+            Connection::Sqlite(connection) => sqlite_rows(connection, sql, params),
+        }
+    }
+
+    /// The first row of the answer, if there is one.
+    pub(crate) async fn row(&mut self, sql: &str, params: &[Param]) -> Result<Option<Row>, Error> {
+        Ok(self.rows(sql, params).await?.into_iter().next())
+    }
+
+    /// How many rows a statement changed.
+    pub(crate) async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
+        match &mut self.0 {
+            Connection::Postgres { client, .. } => {
+                let client = client.as_ref().ok_or(Error::Closed)?;
+                let statement = client.prepare_cached(&for_postgres(sql)).await?;
+                Ok(client.execute(&statement, &borrowed(params)).await?)
+            }
+            Connection::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql)?;
+                Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
+            }
+        }
+    }
+
+    /// Runs statements that take no parameters and give no rows.
+    pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        match &mut self.0 {
+            Connection::Postgres { client, .. } => {
+                let client = client.as_ref().ok_or(Error::Closed)?;
+                Ok(client.batch_execute(sql).await?)
+            }
+            Connection::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+        }
+    }
+}
+
+/// Text in `/*pg … */` is for PostgreSQL only; SQLite, which has one writer and needs no row
+/// locks, reads it as a comment.
+fn for_postgres(sql: &str) -> String {
+    sql.replace("/*pg", "").replace("*/", "")
+}
+
+fn borrowed(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
+}
+
+fn sqlite_rows(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: &[Param],
+) -> Result<Vec<Row>, Error> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let names: Arc<[String]> = statement.column_names().map(ToOwned::to_owned).collect();
+    let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+    let mut found = vec![];
+    while let Some(row) = rows.next()? {
+        let values = (0..names.len()).map(|index| row.get(index)).collect::<Result<_, _>>()?;
+        found.push(Row::Sqlite { names: Arc::clone(&names), values });
+    }
+    Ok(found)
+}
