@@ -57,7 +57,7 @@ impl Error {
     }
 
     pub(crate) fn unreadable(column: &str, reason: impl Into<String>) -> Self {
-        Self::Unreadable { column: column.to_owned(), reason: reason.to_string() }
+        Self::Unreadable { column: column.to_owned(), reason: reason.into() }
     }
 }
 
