@@ -1,2 +1,19 @@
-//! Being built.
-fn main() {}
+//! `cargo xtask <command>`: see `cargo xtask help`.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use xtask::{bench, cli};
+
+fn main() -> ExitCode {
+    if let Some(code) = bench::wrapper::enter_if_asked() {
+        return code;
+    }
+    match cli::run(cli::Cli::parse(), &mut std::io::stdout().lock()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

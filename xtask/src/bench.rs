@@ -1,0 +1,4 @@
+//! Measurements of what a newcomer pays: see [`build`]; `bench up` lives in the bench crate.
+
+pub mod build;
+pub mod wrapper;

@@ -1,0 +1,104 @@
+//! The command line, and which module answers each command.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{bench, ci, guardrails, openapi, testing, tidy, tool};
+
+/// Build, test and guardrail commands of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check the rules a compiler cannot: layers, file sizes, names, licences, words
+    Tidy,
+    /// Check that every guardrail and requirement is tied to tests that exist and pass
+    Guardrails {
+        /// Judge by the XML report of a test run instead of the list of tests
+        #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = guardrails::DEFAULT_JUNIT)]
+        junit: Option<PathBuf>,
+    },
+    /// Prepare, build and run every test, then check the guardrails against the results
+    Test,
+    /// Everything that must hold before a change lands
+    Ci,
+    /// Write docs/reference/openapi.json anew
+    Openapi {
+        /// Only say whether the file differs from what the code would write
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build every named binary (dev profile)
+    BuildAll,
+    /// Measure
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// CPU-seconds of a clean release build, by crate
+    Build,
+    /// Start-up time, memory and task overhead of `cynode up`
+    Up {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+}
+
+/// Does what was asked; the exit code is zero only if nothing was found wrong.
+pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
+    let fine = match cli.command {
+        Command::Tidy => tidy::run(out)?,
+        Command::Guardrails { junit } => guardrails::run(out, junit.as_deref())?,
+        Command::Test => testing::run(out)?,
+        Command::Ci => ci::run(out)?,
+        Command::Openapi { check: true } => openapi::check(out)?,
+        Command::Openapi { check: false } => openapi::write(out)?,
+        Command::BuildAll => {
+            let mut build = tool::cargo(&["build"]);
+            tool::succeeds(build.args(tool::binary_package_args()))?
+        }
+        Command::Bench(Bench::Build) => bench::build::run(out)?,
+        Command::Bench(Bench::Up { args }) => {
+            let mut up = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "up"]);
+            tool::succeeds(up.args(args))?
+        }
+    };
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_junit_report_has_a_default_place() {
+        let cli = Cli::parse_from(["xtask", "guardrails", "--junit"]);
+
+        let Command::Guardrails { junit } = cli.command else {
+            panic!("another command was understood");
+        };
+        assert_eq!(junit, Some(PathBuf::from(guardrails::DEFAULT_JUNIT)));
+    }
+}

@@ -1,0 +1,145 @@
+//! Ties the guardrails and requirements to the tests that prove them.
+//!
+//! Start reading at [`check`]. [`anchors`] reads `AGENTS.md`, [`requirements`] reads
+//! `docs/requirements.toml`, [`evidence`] knows which tests exist and how they ended.
+//!
+//! Invariant: a `done` row without a test that ran and passed is a fault. Words alone prove nothing.
+
+pub mod anchors;
+pub mod catalogue;
+pub mod evidence;
+pub mod junit;
+pub mod requirements;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::fault::{self, Fault};
+use crate::{prepare, tool};
+use evidence::Evidence;
+use requirements::{Requirements, State};
+
+/// Where nextest leaves the report of the last run.
+pub const DEFAULT_JUNIT: &str = "target/nextest/default/junit.xml";
+
+/// The texts that are judged.
+#[derive(Debug, Clone)]
+pub struct Documents {
+    /// `AGENTS.md`.
+    pub agents: String,
+    /// `docs/requirements.toml`.
+    pub requirements: String,
+    /// `CHANGELOG.md`.
+    pub changelog: String,
+}
+
+impl Documents {
+    /// Reads them from the repository at `root`.
+    pub fn read(root: &Path) -> Result<Self> {
+        let read = |path: &str| {
+            fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))
+        };
+        Ok(Self {
+            agents: read("AGENTS.md")?,
+            requirements: read("docs/requirements.toml")?,
+            changelog: read("CHANGELOG.md")?,
+        })
+    }
+}
+
+/// Checks the repository, prints the faults and the count of each state; whether all is well.
+pub fn run(out: &mut dyn Write, junit: Option<&Path>) -> Result<bool> {
+    let evidence = match junit {
+        Some(path) => {
+            let path = tool::root().join(path);
+            let text = fs::read_to_string(&path).with_context(|| {
+                format!("cannot read {}: run `cargo xtask test` first", path.display())
+            })?;
+            Evidence::of_report(&junit::parse(&text))
+        }
+        None => listed()?,
+    };
+    judge(out, &Documents::read(&tool::root())?, &evidence)
+}
+
+/// Prints the faults of `documents` and the count of each state; whether all is well.
+pub fn judge(out: &mut dyn Write, documents: &Documents, evidence: &Evidence) -> Result<bool> {
+    let (requirements, faults) = check(documents, evidence)?;
+    fault::print_all(out, "fault", &faults)?;
+    writeln!(
+        out,
+        "guardrails: {} anchors, {} requirements: {} done, {} partial, {} planned; {} faults, judged by {}",
+        anchors::ANCHORS.len(),
+        requirements.rows.len(),
+        requirements.count(State::Done),
+        requirements.count(State::Partial),
+        requirements.count(State::Planned),
+        faults.len(),
+        evidence.origin(),
+    )?;
+    Ok(faults.is_empty())
+}
+
+/// Every fault of `documents`, given what is known of the tests.
+pub fn check(documents: &Documents, evidence: &Evidence) -> Result<(Requirements, Vec<Fault>)> {
+    let requirements = Requirements::parse(&documents.requirements)?;
+    let mut faults = anchors::check(&documents.agents);
+    faults.extend(anchors::check_changelog(&documents.changelog));
+    faults.extend(requirements.check(evidence));
+    Ok((requirements, faults))
+}
+
+fn listed() -> Result<Evidence> {
+    let mut list = prepare::nextest()?;
+    list.args(["list", "--workspace", "--message-format", "json"]);
+    Evidence::of_list(&tool::stdout_of(&mut list)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The repository's own documents, before any test of it has run.
+    fn own_documents() -> Documents {
+        Documents::read(&tool::root()).unwrap()
+    }
+
+    #[test]
+    fn own_documents_have_every_anchor_and_every_requirement() {
+        let documents = own_documents();
+        let requirements = Requirements::parse(&documents.requirements).unwrap();
+        let named = requirements.rows.iter().flat_map(|row| &row.tests);
+        // Whether the named tests exist is judged after a test run; here they are taken as given.
+        let evidence = Evidence::all_passed(named.map(String::as_str));
+
+        let (_, faults) = check(&documents, &evidence).unwrap();
+
+        assert_eq!(faults, []);
+    }
+
+    #[test]
+    fn the_counts_of_each_state_are_printed() {
+        let mut printed = Vec::new();
+
+        judge(&mut printed, &own_documents(), &Evidence::all_passed([])).unwrap();
+
+        let printed = String::from_utf8(printed).unwrap();
+        assert!(printed.contains("11 anchors, "), "{printed}");
+        assert!(printed.contains(" planned; "), "{printed}");
+    }
+
+    #[test]
+    fn a_fault_fails_the_check_and_is_printed() {
+        let mut documents = own_documents();
+        documents.agents = documents.agents.replace("## Tool Contract", "## Tools");
+        let mut printed = Vec::new();
+
+        let fine = judge(&mut printed, &documents, &Evidence::all_passed([])).unwrap();
+
+        assert!(!fine);
+        assert!(String::from_utf8(printed).unwrap().contains("Tool Contract"));
+    }
+}

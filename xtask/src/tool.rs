@@ -1,0 +1,75 @@
+//! Running other programs from the root of the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The packages whose binaries a release and the end-to-end tests need.
+pub const BINARY_PACKAGES: &[&str] =
+    &["cynode", "cynork", "cynode-orchestrator", "cynode-runner", "cynode-node"];
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// The directory cargo builds into.
+pub fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// `cargo <args>`, from the root of the repository.
+pub fn cargo(args: &[&str]) -> Command {
+    // Cargo sets `CARGO` to itself for what it runs, so the same toolchain is used throughout.
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root()).args(args);
+    command
+}
+
+/// The arguments `-p <package>` for every binary package.
+pub fn binary_package_args() -> Vec<&'static str> {
+    BINARY_PACKAGES.iter().flat_map(|p| ["-p", p]).collect()
+}
+
+/// Runs a command with its output shown; whether it succeeded.
+pub fn succeeds(command: &mut Command) -> Result<bool> {
+    let status = command.status().with_context(|| format!("cannot run {}", name(command)))?;
+    Ok(status.success())
+}
+
+/// Runs a command with its output shown; an error if it failed.
+pub fn must_succeed(command: &mut Command) -> Result<()> {
+    if succeeds(command)? {
+        return Ok(());
+    }
+    bail!("{} failed", name(command))
+}
+
+/// Runs a command and returns what it printed on its standard output.
+pub fn stdout_of(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", name(command)))?;
+    if !output.status.success() {
+        bail!("{} failed", name(command));
+    }
+    String::from_utf8(output.stdout).context("its output is not UTF-8")
+}
+
+/// Where `program` is found among the directories of `PATH`.
+pub fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|candidate| candidate.is_file())
+}
+
+fn name(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    words.extend(command.get_args().take(4).map(|a| a.to_string_lossy().into_owned()));
+    words.join(" ")
+}
