@@ -22,7 +22,7 @@ use crate::{prepare, tool};
 use evidence::Evidence;
 use requirements::{Requirements, State};
 
-/// Where nextest leaves the report of the last run.
+/// Where nextest leaves the report of the last run, whatever directory cargo builds into.
 pub const DEFAULT_JUNIT: &str = "target/nextest/default/junit.xml";
 
 /// The texts that are judged.

@@ -20,7 +20,7 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
     tool::must_succeed(build.args(tool::binary_package_args()))?;
 
     // A report of an earlier run must not speak for this one.
-    let report_path = tool::target_dir().join("nextest/default/junit.xml");
+    let report_path = tool::root().join(guardrails::DEFAULT_JUNIT);
     if report_path.exists() {
         fs::remove_file(&report_path).context("cannot remove the last report")?;
     }

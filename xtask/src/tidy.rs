@@ -6,6 +6,7 @@
 pub mod layers;
 pub mod licences;
 pub mod manifests;
+pub mod migrations;
 pub mod sources;
 pub mod words;
 
@@ -55,23 +56,29 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
     let mut findings = Findings::default();
     layers::check(&layers::edges(metadata), &mut findings);
     licences::check(metadata, &mut findings);
-    for file in files(root)? {
-        let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+    let files = files(root)?;
+    let names: Vec<String> = files.iter().map(|file| relative(root, file)).collect();
+    migrations::check(&names, &mut findings);
+    for (file, path) in files.iter().zip(&names) {
         // What is not UTF-8 is not text, and no rule here speaks of it.
-        let Ok(text) = fs::read_to_string(&file) else {
+        let Ok(text) = fs::read_to_string(file) else {
             continue;
         };
-        sources::check_name(&path, &mut findings);
-        words::check(&path, &text, &mut findings);
-        if has_extension(&path, "rs") {
-            sources::check(&path, &text, &mut findings);
+        sources::check_name(path, &mut findings);
+        words::check(path, &text, &mut findings);
+        if has_extension(path, "rs") {
+            sources::check(path, &text, &mut findings);
         }
         if path.ends_with("/Cargo.toml") {
-            manifests::check(&path, &text, &mut findings)
+            manifests::check(path, &text, &mut findings)
                 .with_context(|| format!("cannot read {path}"))?;
         }
     }
     Ok(findings)
+}
+
+fn relative(root: &Path, file: &Path) -> String {
+    file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned()
 }
 
 fn metadata() -> Result<Metadata> {

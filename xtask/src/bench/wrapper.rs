@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
+use crate::tool;
+
 /// Names the file that measurements are appended to; its presence asks for this role.
 pub const LOG_VARIABLE: &str = "XTASK_COMPILER_LOG";
 
@@ -25,7 +27,7 @@ fn compile(log: &Path, args: &[OsString]) -> Option<ExitCode> {
     let called_as = Path::new(args.first()?).file_name()?.to_str()?.to_owned();
     let is_c_compiler = matches!(called_as.as_str(), "cc" | "c++");
     let (program, rest) = if is_c_compiler {
-        (OsString::from(format!("/usr/bin/{called_as}")), &args[1..])
+        (tool::in_path(&called_as)?.into_os_string(), &args[1..])
     } else {
         (args.get(1)?.clone(), args.get(2..)?)
     };
