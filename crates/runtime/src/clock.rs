@@ -24,10 +24,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> DateTime<Utc> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the clock everyone else asks"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "this is the clock everyone else asks")]
         let now = Utc::now();
         now.trunc_subsecs(6)
     }
@@ -42,18 +39,14 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock that stands at `time`.
     pub fn new(time: DateTime<Utc>) -> Self {
-        Self {
-            time: Arc::new(Mutex::new(time)),
-        }
+        Self { time: Arc::new(Mutex::new(time)) }
     }
 
     /// Moves the clock forward. A step beyond the end of time stops there.
     pub fn advance(&self, by: Duration) {
         let by = TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX);
         let mut time = self.time.lock().unwrap_or_else(PoisonError::into_inner);
-        *time = time
-            .checked_add_signed(by)
-            .unwrap_or(DateTime::<Utc>::MAX_UTC);
+        *time = time.checked_add_signed(by).unwrap_or(DateTime::<Utc>::MAX_UTC);
     }
 
     /// Sets the clock, backwards too.

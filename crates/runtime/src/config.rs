@@ -71,3 +71,6 @@ tuple_of_sections!(A a);
 tuple_of_sections!(A a, B b);
 tuple_of_sections!(A a, B b, C c);
 tuple_of_sections!(A a, B b, C c, D d);
+
+#[cfg(test)]
+mod tests;

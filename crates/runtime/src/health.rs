@@ -57,9 +57,7 @@ pub struct Readiness {
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self {
-            reasons: Arc::new(RwLock::new(vec!["starting".to_owned()])),
-        }
+        Self { reasons: Arc::new(RwLock::new(vec!["starting".to_owned()])) }
     }
 }
 
@@ -81,15 +79,8 @@ impl Readiness {
 
     /// What `/readyz` answers.
     pub fn view(&self) -> ReadyView {
-        let reasons = self
-            .reasons
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        ReadyView {
-            ready: reasons.is_empty(),
-            reasons,
-        }
+        let reasons = self.reasons.read().unwrap_or_else(PoisonError::into_inner).clone();
+        ReadyView { ready: reasons.is_empty(), reasons }
     }
 
     fn set(&self, reasons: Vec<String>) {
@@ -125,11 +116,7 @@ pub async fn serve_on(
     routes: Router,
     shutdown: Shutdown,
 ) -> Result<(), HealthError> {
-    tracing::info!(
-        health.listen = listener.address(),
-        "health on {}",
-        listener.address()
-    );
+    tracing::info!(health.listen = listener.address(), "health on {}", listener.address());
     let asked = shutdown.clone();
     let stop = async move { asked.triggered().await };
     let overdue = async move {
@@ -144,11 +131,7 @@ pub async fn serve_on(
 
 async fn ready(State(readiness): State<Readiness>) -> Response {
     let view = readiness.view();
-    let status = if view.ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
+    let status = if view.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(view)).into_response()
 }
 

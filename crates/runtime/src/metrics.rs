@@ -8,9 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// Buckets, in seconds, of every histogram whose name ends in `_seconds`.
-const SECONDS: [f64; 14] = [
-    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0,
-];
+const SECONDS: [f64; 14] =
+    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
 static INSTALLED: Mutex<Option<Exporter>> = Mutex::new(None);
 
@@ -68,10 +67,7 @@ mod tests {
         for exporter in [first, second] {
             let text = exporter.render();
             assert!(text.contains("cynode_test_things_total 3"), "{text}");
-            assert!(
-                text.contains("cynode_test_wait_seconds_bucket{le=\"0.025\"} 1"),
-                "{text}"
-            );
+            assert!(text.contains("cynode_test_wait_seconds_bucket{le=\"0.025\"} 1"), "{text}");
         }
     }
 }

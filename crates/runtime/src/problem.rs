@@ -136,10 +136,7 @@ mod tests {
     fn every_kind_of_problem_has_its_own_name_and_status() {
         let urns: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.urn()).collect();
         let statuses: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.status()).collect();
-        assert_eq!(
-            (urns.len(), statuses.len()),
-            (Kind::ALL.len(), Kind::ALL.len())
-        );
+        assert_eq!((urns.len(), statuses.len()), (Kind::ALL.len(), Kind::ALL.len()));
     }
 
     #[test]
@@ -154,10 +151,7 @@ mod tests {
     fn a_problem_body_carries_name_title_status_and_detail() {
         let body = Kind::Conflict.problem("task is leased to another runner");
         assert_eq!(body.kind, "urn:cynode:error:conflict");
-        assert_eq!(
-            (body.status, body.title.as_str()),
-            (409, "Conflict with the present state")
-        );
+        assert_eq!((body.status, body.title.as_str()), (409, "Conflict with the present state"));
         assert_eq!(body.detail, "task is leased to another runner");
     }
 }

@@ -1,16 +1,81 @@
-//! Takes secrets out of text before it leaves the process.
+//! Takes secrets out of what leaves the process.
+//!
+//! Two nets: fields whose name says that they hold a secret ([`is_secret_key`]), and text in
+//! which something looks like a secret ([`redact`]). Code and prose that only talk about
+//! passwords and tokens stay as they are.
+//!
+//! Invariant: redacting twice gives what redacting once gave, and JSON stays JSON.
+
+mod patterns;
 
 use std::borrow::Cow;
+
+use serde_json::Value;
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
 
+/// Endings of names of fields that hold a secret, without separators and in lower case.
+const SECRET_ENDINGS: [&str; 13] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "authorization",
+    "cookie",
+    "credential",
+    "credentials",
+];
+
 /// The text without its secrets.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
+    patterns::RULES.iter().fold(Cow::Borrowed(text), |text, rule| rule.apply(text))
 }
 
-/// Whether a field of this name holds a secret.
-pub fn is_secret_key(_key: &str) -> bool {
-    false
+/// Whether a field of this name holds a secret, whatever its value looks like.
+///
+/// `refresh_token`, `X-Api-Key` and `clientSecret` do; `max_tokens`, `token_type` and
+/// `admin_token_file` do not.
+pub fn is_secret_key(key: &str) -> bool {
+    let plain: String = key
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect();
+    plain.contains("password") || SECRET_ENDINGS.iter().any(|ending| plain.ends_with(ending))
 }
+
+/// Takes the secrets out of a JSON value, in every field and at every depth.
+pub fn redact_json(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact_json),
+        Value::Object(fields) => {
+            for (key, field) in fields.iter_mut() {
+                redact_field(key, field);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Takes the secrets out of the value of a field, by the field's name and by what it looks like.
+pub fn redact_field(key: &str, value: &mut Value) {
+    if is_secret_key(key) && !value.is_null() && !value.is_boolean() {
+        *value = Value::from(REDACTED);
+    } else {
+        redact_json(value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

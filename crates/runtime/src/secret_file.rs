@@ -71,14 +71,8 @@ pub fn replace(path: impl AsRef<Path>, secret: &SecretString) -> io::Result<()> 
 /// Refuses a file that others than its owner can reach.
 pub fn read(path: impl AsRef<Path>) -> Result<SecretString, SecretFileError> {
     let path = path.as_ref();
-    let unreadable = |cause| SecretFileError::Unreadable {
-        path: path.to_owned(),
-        cause,
-    };
-    let unusable = |reason| SecretFileError::Unusable {
-        path: path.to_owned(),
-        reason,
-    };
+    let unreadable = |cause| SecretFileError::Unreadable { path: path.to_owned(), cause };
+    let unusable = |reason| SecretFileError::Unusable { path: path.to_owned(), reason };
     // The open file is asked, not the path, so that nobody can swap it in between.
     let file = fs::File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
@@ -174,10 +168,7 @@ mod tests {
             fs::write(&path, "s3cret").unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let refused = read(&path).unwrap_err();
-            assert!(
-                matches!(refused, SecretFileError::Exposed { .. }),
-                "{refused}"
-            );
+            assert!(matches!(refused, SecretFileError::Exposed { .. }), "{refused}");
             assert!(refused.to_string().contains("chmod 600"), "{refused}");
         }
     }
@@ -187,11 +178,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty");
         write_new(&empty, &secret("  \n")).unwrap();
-        for path in [
-            empty,
-            folder.path().join("missing"),
-            folder.path().to_owned(),
-        ] {
+        for path in [empty, folder.path().join("missing"), folder.path().to_owned()] {
             let refused = read(&path).unwrap_err().to_string();
             assert!(refused.contains(&path.display().to_string()), "{refused}");
         }

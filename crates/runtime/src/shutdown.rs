@@ -67,10 +67,7 @@ impl Shutdown {
 fn exit_on(mut interrupt: Signal) {
     let impatient = async move {
         if interrupt.recv().await.is_some() {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "the person asked twice: do not wait"
-            )]
+            #[expect(clippy::disallowed_methods, reason = "the person asked twice: do not wait")]
             std::process::exit(INTERRUPTED);
         }
     };

@@ -51,9 +51,7 @@ impl Tasks {
     /// Waits until every task has ended, at most `within`; whether all did.
     pub async fn finish(&self, within: Duration) -> bool {
         self.tracker.close();
-        tokio::time::timeout(within, self.tracker.wait())
-            .await
-            .is_ok()
+        tokio::time::timeout(within, self.tracker.wait()).await.is_ok()
     }
 }
 

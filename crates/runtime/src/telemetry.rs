@@ -1,7 +1,27 @@
-//! Logs and spans.
+//! Logs on stderr, and spans to a collector.
+//!
+//! Start at [`init`]. A line carries the service, the `trace_id` of the innermost span that has
+//! one, and the fields of all spans around it.
+//!
+//! Invariant: nothing leaves the process without passing through [`crate::redact`].
+
+#[cfg(test)]
+pub(crate) mod capture;
+mod json;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod writer;
+
+use std::io;
+use std::panic;
 
 use serde::{Deserialize, Serialize};
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
+use self::json::JsonLines;
+use self::writer::Redacting;
 use crate::config::{Fault, Section};
 
 /// How the process logs: the section `[log]`.
@@ -30,11 +50,7 @@ pub enum LogFormat {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self {
-            level: "info".to_owned(),
-            format: LogFormat::default(),
-            otlp_endpoint: None,
-        }
+        Self { level: "info".to_owned(), format: LogFormat::default(), otlp_endpoint: None }
     }
 }
 
@@ -42,7 +58,17 @@ impl Section for LogOptions {
     const NAME: &'static str = "log";
 
     fn faults(&self) -> Vec<Fault> {
-        Vec::new()
+        let level = EnvFilter::try_new(&self.level).err().map(|_| {
+            let allowed =
+                "error, warn, info, debug, trace, off, or by module as in info,cynode_ops=debug";
+            Fault::new("log.level", format!("{:?}", self.level), allowed)
+        });
+        let is_address = |url: &&String| url.starts_with("http://") || url.starts_with("https://");
+        let endpoint = self.otlp_endpoint.as_ref().filter(|url| !is_address(url)).map(|url| {
+            let allowed = "an address that begins with http:// or https://";
+            Fault::new("log.otlp_endpoint", format!("{url:?}"), allowed)
+        });
+        level.into_iter().chain(endpoint).collect()
     }
 }
 
@@ -78,9 +104,103 @@ pub enum TelemetryError {
 /// The log of the process. Spans that wait to be sent are sent when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropping it ends the sending of spans"]
-pub struct Telemetry {}
+pub struct Telemetry {
+    #[cfg(feature = "otlp")]
+    _spans: Option<otlp::Sender>,
+}
 
-/// Turns the log on, once for the process.
-pub fn init(_service: &'static str, _options: &LogOptions) -> Result<Telemetry, TelemetryError> {
+/// Turns the log on, once for the process. Panics are logged too.
+///
+/// With an OTLP endpoint it must be called inside a multi-threaded tokio runtime.
+pub fn init(service: &'static str, options: &LogOptions) -> Result<Telemetry, TelemetryError> {
+    let filter = EnvFilter::try_new(&options.level).map_err(|error| TelemetryError::BadLevel {
+        level: options.level.clone(),
+        reason: error.to_string(),
+    })?;
+    let writer = Redacting::new(io::stderr);
+    let lines = match options.format {
+        LogFormat::Json => JsonLines::new(service, writer).boxed(),
+        // Colours would stand between a field's name and its value, and hide it from redaction.
+        LogFormat::Text => {
+            tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).boxed()
+        }
+    };
+    let subscriber = tracing_subscriber::registry().with(lines).with(filter);
+    let telemetry = start(service, options, subscriber)?;
+    panic::set_hook(Box::new(log_panic));
+    Ok(telemetry)
+}
+
+#[cfg(feature = "otlp")]
+fn start<S>(
+    service: &'static str,
+    options: &LogOptions,
+    subscriber: S,
+) -> Result<Telemetry, TelemetryError>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a> + Send + Sync,
+{
+    let spans = options.otlp_endpoint.as_ref();
+    let spans = spans.map(|endpoint| otlp::Sender::new(service, endpoint)).transpose()?;
+    let layer = spans.as_ref().map(otlp::Sender::layer);
+    subscriber.with(layer).try_init().map_err(|_| TelemetryError::AlreadyOn)?;
+    Ok(Telemetry { _spans: spans })
+}
+
+#[cfg(not(feature = "otlp"))]
+fn start<S>(
+    _: &'static str,
+    options: &LogOptions,
+    subscriber: S,
+) -> Result<Telemetry, TelemetryError>
+where
+    S: tracing::Subscriber + Send + Sync,
+{
+    if options.otlp_endpoint.is_some() {
+        return Err(TelemetryError::OtlpNotBuilt);
+    }
+    subscriber.try_init().map_err(|_| TelemetryError::AlreadyOn)?;
     Ok(Telemetry {})
+}
+
+fn log_panic(info: &panic::PanicHookInfo<'_>) {
+    let place = info.location().map_or_else(String::new, ToString::to_string);
+    let reason = info.payload_as_str().unwrap_or("no message");
+    tracing::error!(panic.location = place, "panic at {place}: {reason}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_options_that_mean_nothing_are_faults() {
+        let options = LogOptions {
+            level: "info,cynode=loud".to_owned(),
+            otlp_endpoint: Some("collector".to_owned()),
+            ..LogOptions::default()
+        };
+        let keys: Vec<String> = options.faults().into_iter().map(|fault| fault.key).collect();
+        assert_eq!(keys, ["log.level", "log.otlp_endpoint"]);
+        assert_eq!(LogOptions::default().faults(), []);
+    }
+
+    #[test]
+    fn a_level_that_means_nothing_is_refused_in_words() {
+        let options = LogOptions { level: "x=loud".to_owned(), ..LogOptions::default() };
+        let refused = init("test", &options).unwrap_err().to_string();
+        assert!(refused.contains("x=loud"), "{refused}");
+    }
+
+    #[cfg(not(feature = "otlp"))]
+    #[test]
+    fn an_otlp_endpoint_is_refused_by_a_binary_that_cannot_send_spans() {
+        let options = LogOptions {
+            otlp_endpoint: Some("http://127.0.0.1:4318".to_owned()),
+            ..LogOptions::default()
+        };
+        let refused = init("test", &options).unwrap_err();
+        assert!(matches!(refused, TelemetryError::OtlpNotBuilt), "{refused}");
+        assert!(refused.to_string().contains("--features otlp"), "{refused}");
+    }
 }

@@ -49,24 +49,14 @@ fn entry<S: Section>(
     let candidates = candidates(default, text);
     // A section may read text that its default's type does not suggest; it is asked last.
     let plain = Value::String(text.to_owned());
-    let accepted = candidates
-        .iter()
-        .chain([&plain])
-        .find(|value| try_alone::<S>(&path, value).is_ok());
+    let accepted =
+        candidates.iter().chain([&plain]).find(|value| try_alone::<S>(&path, value).is_ok());
     if let Some(value) = accepted.cloned() {
-        return Ok(Entry {
-            path,
-            value,
-            origin,
-        });
+        return Ok(Entry { path, value, origin });
     }
     // An entry that the section refuses is reported with the section's own words.
     match candidates.into_iter().next() {
-        Some(value) => Ok(Entry {
-            path,
-            value,
-            origin,
-        }),
+        Some(value) => Ok(Entry { path, value, origin }),
         None => Err(Complaint::Value {
             fault: Fault {
                 key: format!("{}.{}", S::NAME, path.join(".")),
@@ -93,10 +83,7 @@ fn candidates(default: Option<&Value>, text: &str) -> Vec<Value> {
         Some(Value::String(_)) => vec![Value::String(text.to_owned())],
         Some(Value::Array(_)) => lists(text),
         Some(Value::Table(_)) => Vec::new(),
-        Some(scalar) => scalars(text)
-            .into_iter()
-            .filter(|value| fits(scalar, value))
-            .collect(),
+        Some(scalar) => scalars(text).into_iter().filter(|value| fits(scalar, value)).collect(),
         None => std::iter::once(Value::String(text.to_owned()))
             .chain(scalars(text))
             .chain(lists(text))
@@ -116,38 +103,18 @@ fn scalars(text: &str) -> Vec<Value> {
         _ => None,
     };
     let integer = text.parse().ok().map(Value::Integer);
-    let float = text
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite())
-        .map(Value::Float);
+    let float = text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Float);
     let datetime = text.parse().ok().map(Value::Datetime);
-    [integer, float, boolean.map(Value::Boolean), datetime]
-        .into_iter()
-        .flatten()
-        .collect()
+    [integer, float, boolean.map(Value::Boolean), datetime].into_iter().flatten().collect()
 }
 
 /// The parts between commas, as text and, where all are numbers, as numbers.
 fn lists(text: &str) -> Vec<Value> {
-    let parts: Vec<&str> = text
-        .split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect();
-    let texts = parts
-        .iter()
-        .map(|part| Value::String((*part).to_owned()))
-        .collect();
-    let numbers: Option<Vec<Value>> = parts
-        .iter()
-        .map(|part| part.parse().ok().map(Value::Integer))
-        .collect();
-    [Some(texts), numbers]
-        .into_iter()
-        .flatten()
-        .map(Value::Array)
-        .collect()
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let texts = parts.iter().map(|part| Value::String((*part).to_owned())).collect();
+    let numbers: Option<Vec<Value>> =
+        parts.iter().map(|part| part.parse().ok().map(Value::Integer)).collect();
+    [Some(texts), numbers].into_iter().flatten().map(Value::Array).collect()
 }
 
 fn type_in_words(default: &Value) -> &'static str {

@@ -23,11 +23,7 @@ impl Fault {
         value: impl fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
-        Self {
-            key: key.into(),
-            value: value.to_string(),
-            allowed: allowed.into(),
-        }
+        Self { key: key.into(), value: value.to_string(), allowed: allowed.into() }
     }
 }
 
@@ -78,20 +74,9 @@ pub enum Complaint {
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Value {
-                fault,
-                origin: None,
-            } => write!(f, "{fault}"),
-            Self::Value {
-                fault,
-                origin: Some(origin),
-            } => write!(f, "{fault} (set by {origin})"),
-            Self::UnknownKey {
-                key,
-                value,
-                known,
-                origin,
-            } => {
+            Self::Value { fault, origin: None } => write!(f, "{fault}"),
+            Self::Value { fault, origin: Some(origin) } => write!(f, "{fault} (set by {origin})"),
+            Self::UnknownKey { key, value, known, origin } => {
                 let value = shown(key, value);
                 write!(
                     f,
@@ -100,10 +85,7 @@ impl fmt::Display for Complaint {
             }
             Self::UnknownSection { name, origin } => {
                 let known = super::SECTIONS.join(", ");
-                write!(
-                    f,
-                    "[{name}] is not a known section; known are {known} (set by {origin})"
-                )
+                write!(f, "[{name}] is not a known section; known are {known} (set by {origin})")
             }
             Self::File { path, reason } => write!(f, "config file {}: {reason}", path.display()),
         }
@@ -130,9 +112,7 @@ impl Faults {
     }
 
     pub(super) fn extend(&mut self, others: impl IntoIterator<Item = Complaint>) {
-        others
-            .into_iter()
-            .for_each(|complaint| self.push(complaint));
+        others.into_iter().for_each(|complaint| self.push(complaint));
     }
 
     /// The value, or nothing and its faults kept here.
@@ -147,9 +127,7 @@ impl Faults {
 
 impl From<Complaint> for Faults {
     fn from(complaint: Complaint) -> Self {
-        Self {
-            complaints: vec![complaint],
-        }
+        Self { complaints: vec![complaint] }
     }
 }
 

@@ -25,9 +25,7 @@ pub(super) fn section<S: Section>(sources: &Sources) -> Result<S, Faults> {
         }
     }
     match file_entries::<S>(sources, file) {
-        Ok(entries) => entries
-            .into_iter()
-            .for_each(|entry| faults.extend(merged.lay::<S>(entry))),
+        Ok(entries) => entries.into_iter().for_each(|entry| faults.extend(merged.lay::<S>(entry))),
         Err(complaint) => faults.push(complaint),
     }
     for entry in flag_entries::<S>(&sources.flags) {
@@ -71,25 +69,15 @@ impl Merged {
     fn finish<S: Section>(self) -> Result<S, Faults> {
         let value: S = self.table.try_into().map_err(|error: toml::de::Error| {
             let fault = Fault::new(S::NAME, "not usable as a whole", error.message());
-            Faults::from(Complaint::Value {
-                fault,
-                origin: None,
-            })
+            Faults::from(Complaint::Value { fault, origin: None })
         })?;
         let mut faults = Faults::default();
         faults.extend(value.faults().into_iter().map(|fault| {
-            let path = fault
-                .key
-                .strip_prefix(S::NAME)
-                .map(|key| key.trim_start_matches('.'));
+            let path = fault.key.strip_prefix(S::NAME).map(|key| key.trim_start_matches('.'));
             let origin = path.and_then(|path| self.origins.get(path)).cloned();
             Complaint::Value { fault, origin }
         }));
-        if faults.is_empty() {
-            Ok(value)
-        } else {
-            Err(faults)
-        }
+        if faults.is_empty() { Ok(value) } else { Err(faults) }
     }
 }
 
@@ -129,31 +117,15 @@ fn complaint(section: &str, entry: &Entry, message: &str) -> Complaint {
     let key = format!("{section}.{}", entry.path.join("."));
     let value = entry.value.to_string();
     let origin = entry.origin.clone();
-    let expected = message
-        .rsplit_once("expected ")
-        .map(|(_, expected)| expected);
+    let expected = message.rsplit_once("expected ").map(|(_, expected)| expected);
     if message.starts_with("unknown field") {
         let known = expected.unwrap_or("none");
-        let known = known
-            .strip_prefix("one of ")
-            .unwrap_or(known)
-            .replace('`', "");
-        return Complaint::UnknownKey {
-            key,
-            value,
-            known,
-            origin,
-        };
+        let known =
+            known.strip_prefix("one of ").unwrap_or(known).replace('`', "").replace(" or ", ", ");
+        return Complaint::UnknownKey { key, value, known, origin };
     }
     let allowed = expected.map_or_else(|| message.to_owned(), in_words);
-    Complaint::Value {
-        fault: Fault {
-            key,
-            value,
-            allowed,
-        },
-        origin: Some(origin),
-    }
+    Complaint::Value { fault: Fault { key, value, allowed }, origin: Some(origin) }
 }
 
 fn is_unknown(message: &str, key: Option<&String>) -> bool {
@@ -176,10 +148,8 @@ fn in_words(expected: &str) -> String {
 }
 
 fn unknown_sections(sources: &Sources, file: &Table) -> Vec<Complaint> {
-    let complaint = |name: &str, origin: String| Complaint::UnknownSection {
-        name: name.to_owned(),
-        origin,
-    };
+    let complaint =
+        |name: &str, origin: String| Complaint::UnknownSection { name: name.to_owned(), origin };
     let is_unknown = |name: &&str| !SECTIONS.contains(name);
     let in_file = file.keys().map(String::as_str).filter(is_unknown);
     let in_file = in_file.map(|name| complaint(name, file_origin(sources)));
@@ -217,13 +187,8 @@ fn flag_entries<S: Section>(flags: &Table) -> Vec<Entry> {
         let tried = try_alone::<S>(&path, value);
         !matches!(tried, Err(message) if is_unknown(&message, path.last()))
     });
-    let mine = mine
-        .into_iter()
-        .filter_map(|(_, value)| value.as_table())
-        .flatten();
-    mine.chain(loose)
-        .map(|(key, value)| flag_entry(key, value))
-        .collect()
+    let mine = mine.into_iter().filter_map(|(_, value)| value.as_table()).flatten();
+    mine.chain(loose).map(|(key, value)| flag_entry(key, value)).collect()
 }
 
 fn is_section(key: &str, value: &Value) -> bool {
@@ -239,11 +204,7 @@ fn flag_entry(key: &str, value: &Value) -> Entry {
 }
 
 fn entries(table: Table, origin: &str) -> Vec<Entry> {
-    let entry = |(key, value)| Entry {
-        path: vec![key],
-        value,
-        origin: origin.to_owned(),
-    };
+    let entry = |(key, value)| Entry { path: vec![key], value, origin: origin.to_owned() };
     table.into_iter().map(entry).collect()
 }
 

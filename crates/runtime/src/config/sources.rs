@@ -36,17 +36,8 @@ impl Sources {
             path: PathBuf::from("(command line)"),
             reason: error.to_string(),
         })?;
-        let data_dir = data_dir(
-            flags
-                .get("data_dir")
-                .and_then(Value::as_str)
-                .map(PathBuf::from),
-        );
-        Ok(Self {
-            file: chosen_file(file, &data_dir)?,
-            env: utf8_env(env::vars_os()),
-            flags,
-        })
+        let data_dir = data_dir(flags.get("data_dir").and_then(Value::as_str).map(PathBuf::from));
+        Ok(Self { file: chosen_file(file, &data_dir)?, env: utf8_env(env::vars_os()), flags })
     }
 
     /// The content of the config file; empty without one.
@@ -54,10 +45,7 @@ impl Sources {
         let Some(path) = &self.file else {
             return Ok(Table::new());
         };
-        let complaint = |reason: String| Complaint::File {
-            path: path.clone(),
-            reason,
-        };
+        let complaint = |reason: String| Complaint::File { path: path.clone(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| complaint(error.to_string()))?;
         // The full error quotes the line, which may hold a secret.
         text.parse::<Table>().map_err(|error| {
@@ -75,9 +63,7 @@ pub fn data_dir(flag: Option<PathBuf>) -> PathBuf {
 
 fn data_dir_from(env: &BTreeMap<OsString, OsString>, home: Option<PathBuf>) -> PathBuf {
     let path = |name: &str| {
-        env.get(&OsString::from(name))
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
+        env.get(&OsString::from(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
     };
     if let Some(named) = path("CYNODE_DATA_DIR") {
         return named;
@@ -86,10 +72,7 @@ fn data_dir_from(env: &BTreeMap<OsString, OsString>, home: Option<PathBuf>) -> P
     let shared = path("XDG_DATA_HOME").filter(|shared| shared.is_absolute());
     shared
         .or_else(|| home.map(|home| home.join(".local/share")))
-        .map_or_else(
-            || PathBuf::from("cynode-data"),
-            |shared| shared.join("cynode"),
-        )
+        .map_or_else(|| PathBuf::from("cynode-data"), |shared| shared.join("cynode"))
 }
 
 fn chosen_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf>, Faults> {
@@ -99,16 +82,8 @@ fn chosen_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf
     if path.is_file() {
         return Ok(Some(path));
     }
-    let reason = if path.exists() {
-        "is not a file"
-    } else {
-        "does not exist"
-    };
-    Err(Complaint::File {
-        path,
-        reason: reason.to_owned(),
-    }
-    .into())
+    let reason = if path.exists() { "is not a file" } else { "does not exist" };
+    Err(Complaint::File { path, reason: reason.to_owned() }.into())
 }
 
 /// Variables that are not UTF-8 cannot be ours: every name and value of a section is.
@@ -118,10 +93,42 @@ fn utf8_env(vars: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()
-        .iter()
-        .take(offset)
-        .filter(|byte| **byte == b'\n')
-        .count()
-        + 1
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(pairs: &[(&str, &str)], home: Option<&str>) -> PathBuf {
+        let env = pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        data_dir_from(&env.collect(), home.map(PathBuf::from))
+    }
+
+    #[test]
+    fn the_data_directory_is_the_flag_or_the_variable_or_below_the_users_data() {
+        assert_eq!(data_dir(Some("/flag".into())), PathBuf::from("/flag"));
+        let own = ("CYNODE_DATA_DIR", "/own");
+        let xdg = ("XDG_DATA_HOME", "/xdg");
+        let home = Some("/home/ada");
+        assert_eq!(chosen(&[own, xdg], home), PathBuf::from("/own"));
+        assert_eq!(chosen(&[xdg], home), PathBuf::from("/xdg/cynode"));
+        assert_eq!(chosen(&[], home), PathBuf::from("/home/ada/.local/share/cynode"));
+    }
+
+    #[test]
+    fn blank_and_relative_data_variables_are_passed_over() {
+        let vars = [("CYNODE_DATA_DIR", ""), ("XDG_DATA_HOME", "relative")];
+        assert_eq!(chosen(&vars, Some("/h")), PathBuf::from("/h/.local/share/cynode"));
+        assert_eq!(chosen(&vars, None), PathBuf::from("cynode-data"));
+    }
+
+    #[test]
+    fn variables_that_are_not_utf8_are_passed_over() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = OsString::from_vec(vec![0xff]);
+        let vars = [("A".into(), odd.clone()), (odd, "b".into()), ("C".into(), "d".into())];
+        let env = utf8_env(vars.into_iter());
+        assert_eq!(env, BTreeMap::from([("C".to_owned(), "d".to_owned())]));
+    }
 }

@@ -28,10 +28,7 @@ impl Listener {
     ///
     /// A socket file that nobody answers on is what a killed process left, and is replaced.
     pub async fn bind(listen: &str) -> Result<Self, HealthError> {
-        let refused = |cause| HealthError::Bind {
-            listen: listen.to_owned(),
-            cause,
-        };
+        let refused = |cause| HealthError::Bind { listen: listen.to_owned(), cause };
         if let Some(path) = listen.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             let socket = bind_unix(Path::new(path)).await.map_err(refused)?;
             let address = listen.to_owned();

@@ -1,0 +1,6 @@
+//! The runtime as a process meets it: sockets and signals.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails the test by panicking")]
+
+mod health;
+mod signals;
