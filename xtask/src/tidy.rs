@@ -5,6 +5,7 @@
 
 pub mod layers;
 pub mod licences;
+pub mod links;
 pub mod manifests;
 pub mod migrations;
 pub mod sources;
@@ -68,6 +69,9 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
         words::check(path, &text, &mut findings);
         if has_extension(path, "rs") {
             sources::check(path, &text, &mut findings);
+        }
+        if has_extension(path, "md") {
+            links::check(path, &text, &names, &mut findings);
         }
         if path.ends_with("/Cargo.toml") {
             manifests::check(path, &text, &mut findings)
