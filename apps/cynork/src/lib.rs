@@ -1,1 +1,48 @@
-//! Being built.
+//! `cynork`, the command line: everything a person does with the orchestrator, from a terminal.
+//!
+//! Start at [`start`]; [`cli`] has the commands and global flags, each command group is one module
+//! that owns its arguments and its output. Data goes to standard output, talk to standard error.
+//!
+//! Invariant: no token is ever printed, except by `token create`, whose purpose it is.
+
+mod age;
+mod app;
+mod auth;
+pub mod cli;
+mod failure;
+mod follow;
+mod nodes;
+mod out;
+mod progress;
+mod project;
+mod session;
+mod settings;
+mod status;
+mod stored;
+mod table;
+mod task;
+mod token;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+pub use app::run;
+pub use cli::Cli;
+
+/// Parses a command line, the program's name first, and does what it says.
+pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is all that can go wrong here, and nobody is left to be told.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(Box::pin(run(cli))),
+        Err(_) => ExitCode::from(failure::INTERNAL),
+    }
+}

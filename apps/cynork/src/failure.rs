@@ -1,0 +1,221 @@
+//! Why a command did not succeed: the exit code, the words, and what to do next.
+
+use std::io;
+
+use cynode_client::Error;
+use cynode_wire::problem::Problem;
+
+const NOT_COMPLETED: u8 = 1;
+const USAGE: u8 = 2;
+const AUTH: u8 = 3;
+const NOT_FOUND: u8 = 4;
+const CONFLICT: u8 = 5;
+const INVALID: u8 = 6;
+const NETWORK: u8 = 7;
+pub(crate) const INTERNAL: u8 = 8;
+/// What a shell reports for a program ended by Ctrl-C.
+const LEFT: u8 = 130;
+
+/// Why a command did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line or the configuration file cannot be used as it is.
+    #[error("{0}")]
+    Usage(String),
+    /// The input breaks a rule that is checked before anything is sent.
+    #[error("{0}")]
+    Invalid(String),
+    /// Something local is in the way.
+    #[error("{0}")]
+    Conflict(String),
+    /// Something named on the command line does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// There is no token to present.
+    #[error("you are not signed in to {url}")]
+    SignedOut {
+        /// The gateway.
+        url: String,
+    },
+    /// The stored session has ended.
+    #[error("your session at {url} has ended")]
+    SessionEnded {
+        /// The gateway.
+        url: String,
+    },
+    /// The gateway answered, and said no.
+    #[error("{}", .0.detail)]
+    Refused(Box<Problem>),
+    /// No answer.
+    #[error("nothing answers at {url} ({cause})")]
+    Unreachable {
+        /// The gateway.
+        url: String,
+        /// The innermost reason.
+        cause: String,
+    },
+    /// The task closed without completing; the output has already said so.
+    #[error("the task did not complete")]
+    NotCompleted,
+    /// The person stopped waiting.
+    #[error("stopped waiting; task {task} goes on")]
+    Left {
+        /// The task's name.
+        task: String,
+    },
+    /// Standard output cannot be written to.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// Not the user's fault.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Failure {
+    /// What a call to the gateway at `url` came to.
+    pub(crate) fn of_call(error: Error, url: &str) -> Self {
+        match error {
+            Error::Refused(problem) => Self::Refused(problem),
+            Error::Unreachable { cause, .. } => {
+                Self::Unreachable { url: url.to_owned(), cause: innermost(&cause) }
+            }
+            error @ Error::Unreadable { .. } => Self::Internal(error.to_string()),
+            error @ Error::BadAddress { .. } => Self::Usage(error.to_string()),
+        }
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::NotCompleted => NOT_COMPLETED,
+            Self::Usage(_) => USAGE,
+            Self::SignedOut { .. } | Self::SessionEnded { .. } => AUTH,
+            Self::NotFound(_) => NOT_FOUND,
+            Self::Conflict(_) => CONFLICT,
+            Self::Invalid(_) => INVALID,
+            Self::Unreachable { .. } => NETWORK,
+            Self::Refused(problem) => code_of_status(problem.status),
+            Self::Left { .. } => LEFT,
+            Self::Output(_) | Self::Internal(_) => INTERNAL,
+        }
+    }
+
+    /// What to do next, when that is known.
+    pub(crate) fn advice(&self) -> Option<String> {
+        match self {
+            Self::SignedOut { .. } => Some(
+                "sign in with `cynork auth login`, set CYNORK_TOKEN, or start a local system with `cynode up`".to_owned(),
+            ),
+            Self::SessionEnded { .. } => Some("sign in again with `cynork auth login`".to_owned()),
+            Self::Unreachable { .. } => {
+                Some("start one with `cynode up` or set CYNORK_GATEWAY_URL".to_owned())
+            }
+            Self::Left { task } => Some(format!(
+                "see it again with `cynork task watch {task}`, stop it with `cynork task cancel {task}`"
+            )),
+            Self::Refused(problem) => advice_on(problem),
+            Self::Usage(_)
+            | Self::Invalid(_)
+            | Self::Conflict(_)
+            | Self::NotFound(_)
+            | Self::NotCompleted
+            | Self::Output(_)
+            | Self::Internal(_) => None,
+        }
+    }
+
+    /// Every single fault, when the gateway listed several.
+    pub(crate) fn details(&self) -> &[String] {
+        if let Self::Refused(problem) = self { &problem.errors } else { &[] }
+    }
+
+    /// Whether the same call may succeed a little later.
+    pub(crate) fn is_transient(&self) -> bool {
+        if let Self::Refused(problem) = self {
+            return problem.status == 429 || problem.status >= 500;
+        }
+        matches!(self, Self::Unreachable { .. })
+    }
+
+    /// Whether the reader of our output has gone away, as `head` does.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn code_of_status(status: u16) -> u8 {
+    match status {
+        401 | 403 => AUTH,
+        404 | 410 => NOT_FOUND,
+        409 | 412 => CONFLICT,
+        408 | 429 | 500.. => NETWORK,
+        _ => INVALID,
+    }
+}
+
+fn advice_on(problem: &Problem) -> Option<String> {
+    match problem.status {
+        401 => Some("sign in with `cynork auth login`, or check CYNORK_TOKEN".to_owned()),
+        429 => Some("wait a little and try again".to_owned()),
+        500.. => Some(match &problem.instance {
+            Some(trace) => format!("the server's log has more under trace id {trace}"),
+            None => "the server's log has more".to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16) -> Failure {
+        Failure::Refused(Box::new(Problem {
+            kind: "about:blank".to_owned(),
+            title: String::new(),
+            status,
+            detail: String::new(),
+            instance: None,
+            errors: vec![],
+        }))
+    }
+
+    #[test]
+    fn each_http_status_has_its_documented_exit_code() {
+        let table = [
+            (400, 6),
+            (401, 3),
+            (403, 3),
+            (404, 4),
+            (409, 5),
+            (413, 6),
+            (422, 6),
+            (429, 7),
+            (500, 7),
+            (503, 7),
+        ];
+        for (status, code) in table {
+            assert_eq!(refused(status).code(), code, "for status {status}");
+        }
+    }
+
+    #[test]
+    fn an_unreachable_gateway_says_how_to_start_one() {
+        let failure = Failure::Unreachable {
+            url: "http://localhost:1".to_owned(),
+            cause: "refused".to_owned(),
+        };
+
+        assert_eq!(failure.to_string(), "nothing answers at http://localhost:1 (refused)");
+        assert!(failure.advice().unwrap().contains("cynode up"));
+        assert!(failure.advice().unwrap().contains("CYNORK_GATEWAY_URL"));
+    }
+}

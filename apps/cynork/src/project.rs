@@ -1,0 +1,166 @@
+//! `project`: groups of tasks.
+
+use clap::{ArgGroup, Args, Subcommand};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// Group tasks into projects.
+#[derive(Debug, Subcommand)]
+pub enum ProjectCommand {
+    /// Make a project.
+    Create {
+        /// The name people see; the name for the command line is made from it.
+        name: String,
+        /// What the project is about.
+        #[arg(long, default_value = "")]
+        description: String,
+    },
+    /// List your projects.
+    List(PageArgs),
+    /// Show one project.
+    Get {
+        /// The project, by slug or id.
+        project: String,
+    },
+    /// Change a project.
+    Update(UpdateArgs),
+}
+
+/// Which part of a list.
+#[derive(Debug, Args)]
+pub struct PageArgs {
+    /// How many at most, 1 to 200.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: Option<u32>,
+    /// Continue where the page before ended.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// What to change.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active"])))]
+pub struct UpdateArgs {
+    /// The project, by slug or id.
+    project: String,
+    /// The new name people see; the slug stays.
+    #[arg(long)]
+    name: Option<String>,
+    /// The new description.
+    #[arg(long)]
+    description: Option<String>,
+    /// Whether the project takes new tasks.
+    #[arg(long, value_name = "true|false")]
+    active: Option<bool>,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: ProjectCommand, app: &mut App) -> Result<(), Failure> {
+    match command {
+        ProjectCommand::Create { name, description } => {
+            let body = CreateProject { display_name: name, description };
+            let made = app.session.call(async |client| client.project_create(&body).await).await?;
+            app.out.show(&made, render)
+        }
+        ProjectCommand::List(page) => list(page, app).await,
+        ProjectCommand::Get { project } => {
+            let view = app.session.call(async |client| client.project_get(&project).await).await?;
+            app.out.show(&view, render)
+        }
+        ProjectCommand::Update(args) => update(args, app).await,
+    }
+}
+
+async fn list(page: PageArgs, app: &mut App) -> Result<(), Failure> {
+    let query = PageQuery { limit: page.limit, cursor: page.cursor };
+    let page = app.session.call(async |client| client.project_list(&query).await).await?;
+    app.out.show(&page, render_page)?;
+    if let Some(cursor) = &page.next_cursor {
+        app.out.say(&format!("there are more: add --cursor {cursor}"));
+    }
+    Ok(())
+}
+
+async fn update(args: UpdateArgs, app: &mut App) -> Result<(), Failure> {
+    let UpdateArgs { project, name, description, active } = args;
+    let body = UpdateProject { display_name: name, description, is_active: active };
+    let view =
+        app.session.call(async |client| client.project_update(&project, &body).await).await?;
+    app.out.show(&view, render)
+}
+
+fn render(project: &ProjectView, look: Look) -> String {
+    let pairs = [
+        ("project", Some(project.slug.clone())),
+        ("name", Some(project.display_name.clone())),
+        ("description", Some(project.description.clone())),
+        ("takes tasks", Some(state(project).to_owned())),
+        ("created", Some(age::ago(look.now, project.created_at))),
+        ("changed", Some(age::ago(look.now, project.updated_at))),
+        ("id", Some(project.id.to_string())),
+    ];
+    table::pairs(&pairs, look)
+}
+
+fn render_page(page: &Page<ProjectView>, look: Look) -> String {
+    let rows = page.items.iter().map(|project| {
+        vec![
+            project.slug.clone(),
+            table::short(&project.display_name, 40),
+            state(project).to_owned(),
+            age::ago(look.now, project.created_at),
+        ]
+    });
+    table::rows(&["PROJECT", "NAME", "TAKES TASKS", "CREATED"], rows, look)
+}
+
+fn state(project: &ProjectView) -> &'static str {
+    match (project.is_active, project.is_default) {
+        (true, true) => "yes, by default",
+        (true, false) => "yes",
+        (false, _) => "no",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use clap::Parser as _;
+    use cynode_domain::ids::ProjectId;
+
+    use super::*;
+    use crate::Cli;
+
+    #[test]
+    fn projects_are_listed_with_the_default_one_marked() {
+        let project = ProjectView {
+            id: ProjectId::from(uuid::Uuid::from_u128(7)),
+            slug: "default".to_owned(),
+            display_name: "Default".to_owned(),
+            description: String::new(),
+            is_default: true,
+            is_active: true,
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+        };
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::hours(3), width: None };
+        let page = Page { items: vec![project.clone()], next_cursor: None };
+
+        insta::assert_snapshot!(render_page(&page, look));
+        insta::assert_snapshot!(render(&project, look));
+    }
+
+    #[test]
+    fn a_project_update_must_change_something() {
+        assert!(Cli::try_parse_from(["cynork", "project", "update", "web"]).is_err());
+        assert!(
+            Cli::try_parse_from(["cynork", "project", "update", "web", "--active", "false"])
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! `task create`: hand in work, and wait for it if asked to.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::job::Limits;
+use cynode_domain::plan::InputMode;
+use cynode_wire::tasks::{CreateTask, TaskView};
+
+use super::input::{self, Purpose};
+use super::{accept, span, view, wait};
+use crate::app::App;
+use crate::cli::Format;
+use crate::failure::Failure;
+use crate::out::Talk;
+
+const EXAMPLES: &str = "\
+Examples:
+  cynork task create --command 'echo hello' --wait
+  cynork task create --script build.sh --attach src.tar --expect report.txt --timeout 10m
+  cynork task create --commands-file steps.txt --accept 'output:/all tests passed/'
+  cynork task create --prompt 'Fix the flaky login test' --name fix-login";
+
+/// What the work is, and its bounds.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("work").required(true).args(
+    ["prompt", "task_file", "script", "command", "commands_file"])))]
+pub struct CreateArgs {
+    /// The work, in prose.
+    #[arg(short, long, visible_alias = "task", value_name = "TEXT")]
+    prompt: Option<String>,
+    /// A file that holds the work in prose; `-` is standard input.
+    #[arg(short = 'f', long, value_name = "FILE")]
+    task_file: Option<PathBuf>,
+    /// A script to run; its `#!` line decides the interpreter.
+    #[arg(short, long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// A shell command to run; give it again for each further step.
+    #[arg(long, value_name = "CMD")]
+    command: Vec<String>,
+    /// A file with one command a line.
+    #[arg(long, value_name = "FILE")]
+    commands_file: Option<PathBuf>,
+    /// A file to place in the workspace under attachments/; up to 16.
+    #[arg(short, long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    bounds: Bounds,
+    /// Wait until the task closes: progress on standard error, its output on standard output,
+    /// exit code 1 if it did not complete.
+    #[arg(short, long)]
+    wait: bool,
+}
+
+/// Where the task belongs and what it waits for.
+#[derive(Debug, Args)]
+struct Place {
+    /// A name; made from the work when absent.
+    #[arg(long)]
+    name: Option<String>,
+    /// The project, by slug or id; your default one when absent.
+    #[arg(long, visible_alias = "project-id")]
+    project: Option<String>,
+    /// A task that must complete first, by name or id; may be given again.
+    #[arg(long, value_name = "TASK")]
+    depends_on: Vec<String>,
+    /// Two requests with the same key make one task.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// What must be true of the result, and what it may cost.
+#[derive(Debug, Args)]
+struct Bounds {
+    /// What must be true: `exit:N`, `output:/regex/`, `file:path`, or prose; may be given again.
+    #[arg(long, value_name = "CHECK", value_parser = accept::parse)]
+    accept: Vec<Criterion>,
+    /// A file the last step must leave among the artifacts; may be given again.
+    #[arg(long, value_name = "PATH")]
+    expect: Vec<String>,
+    /// How long each step may run, such as 90s, 5m or 1h30m [default: 1h].
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    timeout: Option<u32>,
+    /// Memory of each step, in MiB [default: 2048].
+    #[arg(long, value_name = "MIB")]
+    memory_mib: Option<u32>,
+    /// How often a failing step may run in all, 1 to 10.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    max_attempts: u32,
+    /// Run a step again after it was interrupted: only for work that is safe to repeat.
+    #[arg(long)]
+    retry_interrupted: bool,
+}
+
+/// Creates the task.
+pub(crate) async fn run(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
+    let wait = args.wait;
+    let body = body(args)?;
+    let task = app.session.call(async |client| client.task_create(&body).await).await?;
+    if wait {
+        return wait::to_the_end(&task, app).await;
+    }
+    show(&task, app)
+}
+
+fn show(task: &TaskView, app: &App) -> Result<(), Failure> {
+    if app.out.talk == Talk::Quiet && app.out.format == Format::Table {
+        return app.out.data(format!("{}\n", task.id));
+    }
+    app.out.show(task, view::task)?;
+    app.out.say(&format!("see it live with `cynork task watch {}`", task.task_name));
+    Ok(())
+}
+
+/// Everything that can be wrong is found here, before anything is sent.
+fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
+    let attachments = input::read_attachments(&args.attach)?;
+    let limits = limits(&args.bounds)?;
+    let (input_mode, prompt, commands) = work(&args)?;
+    let CreateArgs { place, bounds, .. } = args;
+    Ok(CreateTask {
+        input_mode,
+        prompt,
+        commands,
+        task_name: place.name,
+        project: place.project,
+        acceptance_criteria: bounds.accept,
+        expected_outputs: bounds.expect,
+        depends_on: place.depends_on,
+        attachments,
+        limits,
+        retry_interrupted: bounds.retry_interrupted,
+        max_attempts: bounds.max_attempts,
+        idempotency_key: place.idempotency_key,
+    })
+}
+
+/// The command line's definition sees to it that exactly one kind of work is given.
+fn work(args: &CreateArgs) -> Result<(InputMode, String, Vec<String>), Failure> {
+    let text = String::new();
+    if let Some(path) = &args.script {
+        return Ok((InputMode::Script, input::read_text(path, Purpose::Script)?, vec![]));
+    }
+    if let Some(path) = &args.commands_file {
+        return Ok((InputMode::Commands, text, input::read_commands(path)?));
+    }
+    if !args.command.is_empty() {
+        if args.command.iter().any(|line| line.trim().is_empty()) {
+            return Err(Failure::Invalid("a command is empty".to_owned()));
+        }
+        let bytes: usize = args.command.iter().map(String::len).sum();
+        Purpose::CommandsFile.check_size(bytes as u64, "--command")?;
+        return Ok((InputMode::Commands, text, args.command.clone()));
+    }
+    let prompt = match (&args.prompt, &args.task_file) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, Some(path)) => input::read_text(path, Purpose::TaskFile)?,
+        (None, None) => text,
+    };
+    if prompt.trim().is_empty() {
+        return Err(Failure::Invalid("the prompt is empty".to_owned()));
+    }
+    Purpose::TaskFile.check_size(prompt.len() as u64, "--prompt")?;
+    Ok((InputMode::Prompt, prompt, vec![]))
+}
+
+fn limits(bounds: &Bounds) -> Result<Limits, Failure> {
+    let default = Limits::default();
+    let limits = Limits {
+        timeout_s: bounds.timeout.unwrap_or(default.timeout_s),
+        memory_mib: bounds.memory_mib.unwrap_or(default.memory_mib),
+        ..default
+    };
+    match limits.problems() {
+        problems if problems.is_empty() => Ok(limits),
+        problems => Err(Failure::Invalid(problems.join("; "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::Cli;
+    use crate::cli::Command;
+    use crate::task::TaskCommand;
+
+    fn parsed(args: &[&str]) -> Result<CreateArgs, clap::Error> {
+        let line = ["cynork", "task", "create"].iter().chain(args);
+        let cli = Cli::try_parse_from(line)?;
+        if let Command::Task(TaskCommand::Create(args)) = cli.command {
+            return Ok(*args);
+        }
+        unreachable!("the line says task create")
+    }
+
+    #[test]
+    fn exactly_one_kind_of_work_must_be_given() {
+        assert_eq!(parsed(&[]).unwrap_err().exit_code(), 2);
+        assert_eq!(parsed(&["-p", "x", "--command", "y"]).unwrap_err().exit_code(), 2);
+        assert!(parsed(&["--task", "x"]).is_ok());
+        assert!(parsed(&["--command", "x", "--command", "y"]).is_ok());
+    }
+
+    #[test]
+    fn a_command_line_becomes_the_request_it_describes() {
+        let line = [
+            "--command",
+            "make",
+            "--command",
+            "make test",
+            "--name",
+            "build",
+            "--accept",
+            "exit:0",
+            "--expect",
+            "report.txt",
+            "--timeout",
+            "90s",
+            "--memory-mib",
+            "64",
+            "--max-attempts",
+            "3",
+            "--retry-interrupted",
+            "--depends-on",
+            "setup",
+            "--idempotency-key",
+            "k1",
+        ];
+
+        let body = body(parsed(&line).unwrap()).unwrap();
+
+        insta::assert_json_snapshot!(body);
+    }
+
+    #[test]
+    fn bounds_out_of_range_are_refused_before_anything_is_sent() {
+        let refusal = body(parsed(&["--command", "x", "--timeout", "5h"]).unwrap()).unwrap_err();
+
+        assert_eq!(refusal.code(), 6);
+        assert_eq!(refusal.to_string(), "limits.timeout_s is 18000; allowed is 1 to 10800");
+        assert_eq!(parsed(&["--command", "x", "--max-attempts", "11"]).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn an_empty_prompt_is_refused() {
+        assert_eq!(body(parsed(&["-p", "  "]).unwrap()).unwrap_err().code(), 6);
+        assert_eq!(body(parsed(&["--command", ""]).unwrap()).unwrap_err().code(), 6);
+    }
+}

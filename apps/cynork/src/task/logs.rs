@@ -1,0 +1,103 @@
+//! `task logs`: what a task's jobs wrote, as it stands or as it grows.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use cynode_wire::tasks::{LogQuery, LogsView};
+use tokio::time::sleep;
+
+use crate::app::App;
+use crate::cli::Format;
+use crate::failure::Failure;
+
+const POLL: Duration = Duration::from_millis(300);
+
+/// Which output to print.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The task, by name or id.
+    task: String,
+    /// Which stream; standard error goes to standard error.
+    #[arg(long, value_enum, default_value_t = Streams::All)]
+    stream: Streams,
+    /// Go on printing until the task closes.
+    #[arg(short = 'F', long)]
+    follow: bool,
+}
+
+/// Which streams to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Streams {
+    /// Standard output only.
+    Stdout,
+    /// Standard error only.
+    Stderr,
+    /// Both.
+    All,
+}
+
+/// Prints the output.
+pub(crate) async fn run(args: LogsArgs, app: &mut App) -> Result<(), Failure> {
+    let stream = match args.stream {
+        Streams::Stdout => "stdout",
+        Streams::Stderr => "stderr",
+        Streams::All => "all",
+    };
+    let query = LogQuery { stream: Some(stream.to_owned()) };
+    let task = args.task.as_str();
+    let (mut stdout, mut stderr) = (Printed::default(), Printed::default());
+    loop {
+        // Asked before the output is read, so that nothing written last is missed.
+        let closed = !args.follow
+            || app.session.call(async |client| client.task_get(task).await).await?.closed;
+        let logs = app.session.call(async |client| client.task_logs(task, &query).await).await?;
+        if app.out.format == Format::Table {
+            app.out.data(stdout.new_part(&logs.stdout, closed))?;
+            app.out.tell(stderr.new_part(&logs.stderr, closed));
+        }
+        if closed {
+            return finish(&logs, app);
+        }
+        sleep(POLL).await;
+    }
+}
+
+fn finish(logs: &LogsView, app: &App) -> Result<(), Failure> {
+    match app.out.format {
+        Format::Json => app.out.json(logs),
+        Format::Table => Ok(()),
+    }
+}
+
+/// How much of a growing text has been printed.
+#[derive(Debug, Default)]
+struct Printed {
+    bytes: usize,
+}
+
+impl Printed {
+    /// What has not been printed yet. A replacement character at the end may be half a letter
+    /// whose rest is still to come, so it waits until the text is `complete`.
+    fn new_part<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
+        let settled = if complete { text } else { text.trim_end_matches('\u{fffd}') };
+        let part = settled.get(self.bytes..).unwrap_or_default();
+        self.bytes += part.len();
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn followed_output_is_printed_once_and_whole() {
+        let mut printed = Printed::default();
+
+        assert_eq!(printed.new_part("one\n", false), "one\n");
+        assert_eq!(printed.new_part("one\ntw\u{fffd}", false), "tw");
+        assert_eq!(printed.new_part("one\ntwö", false), "ö");
+        assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "\u{fffd}");
+        assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "");
+    }
+}

@@ -1,0 +1,144 @@
+//! Events told to people: one line for what happened, a few words for what goes on now.
+
+use chrono::TimeDelta;
+use cynode_domain::job::Ending;
+use cynode_wire::events::Event;
+use serde_json::Value;
+
+use crate::age;
+use crate::out::Out;
+use crate::table::short;
+
+const GREEN: u8 = 32;
+const RED: u8 = 31;
+const DIM: u8 = 2;
+
+/// What to show of one event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// A line that stays.
+    pub(crate) line: Option<String>,
+    /// What goes on from now.
+    pub(crate) doing: Option<String>,
+}
+
+/// Tells one event. Kinds this version does not know are named as they are.
+pub(crate) fn tell(event: &Event, out: Out) -> Told {
+    let data = &event.data;
+    match event.kind.as_str() {
+        "task.created" => line(format!("{} task created", out.paint(DIM, "•"))),
+        "task.started" => doing("a runner has taken the task".to_owned()),
+        "workflow.transition" => Told { line: Some(transition(data, out)), doing: None },
+        "job.queued" => doing(format!("{}waiting for a worker node", step(data))),
+        "job.started" => doing(format!("{}running", step(data))),
+        "job.ended" => line(job_ended(data, out)),
+        "task.closed" => Told { line: Some(closed(data, out)), doing: None },
+        other => line(format!("{} {}", out.paint(DIM, "•"), short(other, 60))),
+    }
+}
+
+/// The closing line of a task: its mark, status and summary.
+pub(crate) fn closing(status: &str, summary: Option<&str>, out: Out) -> String {
+    let (colour, mark) = if status == "completed" { (GREEN, "✓") } else { (RED, "✗") };
+    let summary =
+        summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", short(text, 300)));
+    format!("{} {status}{}", out.paint(colour, mark), summary.unwrap_or_default())
+}
+
+fn transition(data: &Value, out: Out) -> String {
+    let node = data["node"].as_str().unwrap_or("a node");
+    let mark = if node == "mark_failed" { out.paint(RED, "✗") } else { out.paint(GREEN, "✓") };
+    let step = match data["step_index"].as_u64() {
+        Some(index) => format!("step {}", index + 1),
+        None => String::new(),
+    };
+    let took = match data["duration_ms"].as_i64() {
+        Some(ms) => age::took(TimeDelta::milliseconds(ms)),
+        None => String::new(),
+    };
+    format!("{mark} {:<20} {step:<8} {}", short(node, 40), out.paint(DIM, &took))
+}
+
+fn job_ended(data: &Value, out: Out) -> String {
+    let ending: Option<Ending> = serde_json::from_value(data["ending"].clone()).ok();
+    let success = ending.as_ref().is_some_and(Ending::is_success);
+    let mark = if success { out.paint(GREEN, "•") } else { out.paint(RED, "•") };
+    let words = ending.map_or_else(|| "ended".to_owned(), |ending| short(&ending.describe(), 200));
+    format!("{mark} {}the command {words}", step(data))
+}
+
+fn closed(data: &Value, out: Out) -> String {
+    let status = data["status"].as_str().unwrap_or("closed");
+    closing(status, data["summary"].as_str(), out)
+}
+
+fn step(data: &Value) -> String {
+    data["step_index"].as_u64().map(|index| format!("step {}: ", index + 1)).unwrap_or_default()
+}
+
+fn line(text: String) -> Told {
+    Told { line: Some(text), doing: None }
+}
+
+fn doing(text: String) -> Told {
+    Told { line: None, doing: Some(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::Format;
+    use crate::out::{Style, Talk};
+
+    const OUT: Out = Out { format: Format::Table, talk: Talk::Normal, style: Style::Lines };
+
+    fn event(kind: &str, data: Value) -> Event {
+        Event {
+            id: "1".to_owned(),
+            kind: kind.to_owned(),
+            project_id: None,
+            task_id: None,
+            run_id: None,
+            job_id: None,
+            data,
+            occurred_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_whole_run_reads_as_a_short_story() {
+        let events = [
+            event("task.created", json!({})),
+            event("task.started", json!({})),
+            event(
+                "workflow.transition",
+                json!({"node": "plan_steps", "edge": "planned", "duration_ms": 3}),
+            ),
+            event("job.queued", json!({"step_index": 0})),
+            event("job.started", json!({"step_index": 0})),
+            event("job.ended", json!({"step_index": 0, "ending": {"kind": "exited", "code": 3}})),
+            event(
+                "workflow.transition",
+                json!({"node": "verify_step_result", "step_index": 0, "duration_ms": 1200}),
+            ),
+            event("workflow.transition", json!({"node": "mark_failed", "duration_ms": 1})),
+            event(
+                "task.closed",
+                json!({"status": "failed", "summary": "the command exited with code 3"}),
+            ),
+            event("something.new", json!(null)),
+        ];
+        let story: Vec<String> = events
+            .iter()
+            .map(|event| tell(event, OUT))
+            .map(|told| {
+                told.line.unwrap_or_else(|| format!("({})", told.doing.unwrap_or_default()))
+            })
+            .collect();
+
+        insta::assert_snapshot!(story.join("\n"));
+    }
+}

@@ -1,0 +1,46 @@
+//! `--timeout`: a span of time the way people write it.
+
+/// Reads `90`, `90s`, `5m`, `2h` or `1h30m` as seconds.
+pub(crate) fn parse(text: &str) -> Result<u32, String> {
+    let bad = || format!("\"{text}\" is no span of time; write 90s, 5m or 1h30m");
+    let mut seconds: u32 = 0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number: u32 = rest[..digits].parse().map_err(|_| bad())?;
+        let mut unit = rest[digits..].chars();
+        let factor = match unit.next() {
+            None | Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3600,
+            Some(_) => return Err(bad()),
+        };
+        let part = number.checked_mul(factor).ok_or_else(bad)?;
+        seconds = seconds.checked_add(part).ok_or_else(bad)?;
+        rest = unit.as_str();
+    }
+    Ok(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_the_way_people_write_them() {
+        for (text, seconds) in [("90", 90), ("90s", 90), ("5m", 300), ("2h", 7200), ("1h30m", 5400)]
+        {
+            assert_eq!(parse(text), Ok(seconds), "for {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_span_is_refused_in_words() {
+        for text in ["", "soon", "5d", "m", "99999999999", "4294967295h", "5m s", "٣s"] {
+            assert!(parse(text).unwrap_err().contains("no span of time"), "for {text}");
+        }
+    }
+}

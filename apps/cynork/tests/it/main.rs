@@ -1,0 +1,8 @@
+//! The real `cynork` binary against a small fake gateway.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod codes;
+mod fake;
+mod session;
+mod tasks;

@@ -1,0 +1,115 @@
+//! Signing in, renewing, signing out, and never printing a token.
+
+use serde_json::json;
+
+use crate::fake::{Fake, problem};
+
+const LOGIN: [&str; 5] = ["auth", "login", "-u", "ada", "--password-stdin"];
+
+fn session(number: u32) -> serde_json::Value {
+    json!({
+        "access_token": format!("cyn_access_{number}"),
+        "refresh_token": format!("cyn_refresh_{number}"),
+        "token_type": "Bearer", "expires_in": 900,
+    })
+}
+
+async fn signed_in() -> Fake {
+    let fake = Fake::start().await;
+    fake.on("POST /v1/auth/login", 200, &session(1));
+    let ran = fake.cynork_with(&[], "correct horse battery\n", &LOGIN).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!format!("{ran:?}").contains("cyn_"), "a token was printed: {ran:?}");
+    fake
+}
+
+#[tokio::test]
+async fn signing_in_keeps_the_session_for_the_next_command() {
+    let fake = signed_in().await;
+    fake.on("GET /v1/tasks", 200, &json!({"items": []}));
+
+    let ran = fake.cynork_with(&[], "", &["task", "list"]).await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(fake.asked()[0].body, json!({"handle": "ada", "password": "correct horse battery"}));
+    assert_eq!(fake.asked()[1].token, "Bearer cyn_access_1");
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_is_renewed_once_without_a_word() {
+    let fake = signed_in().await;
+    fake.on("GET /v1/tasks", 401, &problem(401, "ended"))
+        .on("GET /v1/tasks", 200, &json!({"items": []}))
+        .on("POST /v1/auth/refresh", 200, &session(2));
+
+    let ran = fake.cynork_with(&[], "", &["-q", "task", "list"]).await;
+
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(fake.asked()[2].body, json!({"refresh_token": "cyn_refresh_1"}));
+    assert_eq!(fake.asked()[3].token, "Bearer cyn_access_2");
+    let kept = std::fs::read_to_string(fake.config_file()).unwrap();
+    assert!(kept.contains("cyn_refresh_2") && !kept.contains("cyn_refresh_1"));
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_renewed_says_to_sign_in_again() {
+    let fake = signed_in().await;
+    fake.on("GET /v1/tasks", 401, &problem(401, "ended")).on(
+        "POST /v1/auth/refresh",
+        401,
+        &problem(401, "used before"),
+    );
+
+    let ran = fake.cynork_with(&[], "", &["task", "list"]).await;
+
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("cynork auth login"), "{ran:?}");
+    assert!(!ran.stderr.contains("cyn_"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn signing_out_forgets_the_session_even_when_the_gateway_refuses() {
+    let fake = signed_in().await;
+    fake.on("POST /v1/auth/logout", 500, &problem(500, "broken"));
+
+    let ran = fake.cynork_with(&[], "", &["auth", "logout"]).await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!std::fs::read_to_string(fake.config_file()).unwrap().contains("cyn_"));
+    assert_eq!(fake.cynork_with(&[], "", &["auth", "whoami"]).await.code, 3);
+}
+
+#[tokio::test]
+async fn a_new_tokens_secret_is_the_only_thing_on_stdout() {
+    let fake = Fake::start().await;
+    let made = json!({
+        "id": "00000000-0000-7000-8000-000000000003", "name": "ci", "secret": "cyn_api_x",
+        "created_at": "2026-01-01T00:00:00Z", "expires_at": null, "revoked_at": null,
+    });
+    fake.on("POST /v1/tokens", 201, &made);
+
+    let ran = fake.cynork(&["token", "create", "ci"]).await;
+
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "cyn_api_x\n"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_local_up_is_found_with_its_admin_token() {
+    let fake = Fake::start().await;
+    fake.on("GET /v1/tasks", 200, &json!({"items": []}));
+    let token_file = fake.path().join("admin.token");
+    std::fs::write(&token_file, "cyn_admin\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&token_file, mode).unwrap();
+    let up =
+        json!({"pid": 1, "url": fake.url, "data_dir": fake.path(), "admin_token_file": token_file});
+    std::fs::write(fake.path().join("up.json"), up.to_string()).unwrap();
+    let data_dir = fake.path().to_str().unwrap();
+
+    let ran = fake
+        .cynork_with(&[("CYNORK_GATEWAY_URL", "")], "", &["--data-dir", data_dir, "task", "list"])
+        .await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(fake.asked()[0].token, "Bearer cyn_admin");
+}
