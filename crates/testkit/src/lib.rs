@@ -1,1 +1,14 @@
-//! Being built.
+//! Databases for tests, one fresh one per call.
+//!
+//! Start at [`postgres_database`] and [`sqlite_database`]. PostgreSQL comes from a private server
+//! that all test processes of this workspace share; it is started by the first that needs it and
+//! stops by itself when none does. A machine without PostgreSQL fails the tests with
+//! instructions; nothing is skipped.
+//!
+//! For tests only: what cannot be set up is a panic that says why.
+
+mod database;
+mod server;
+mod tools;
+
+pub use database::{TestDatabase, postgres_database, sqlite_database};
