@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`cli`]. [`tidy`] holds the rules a compiler cannot check, [`guardrails`] ties
 //! the documents to the tests that prove them, [`testing`] and [`ci`] run everything, and
-//! [`bench`] measures what a newcomer pays for the first build.
+//! [`mod@bench`] measures what a newcomer pays for the first build.
 //!
 //! Invariant: no check stops at its first fault. Each one prints all of them, with the place and
 //! what to do.

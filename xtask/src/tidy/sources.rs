@@ -124,6 +124,11 @@ fn check_attribute(path: &str, line_number: usize, line: &str, findings: &mut Fi
     let Some(body) = line.strip_prefix("#[").or_else(|| line.strip_prefix("#![")) else {
         return;
     };
+    // An attribute that applies under a condition is judged like one that always does.
+    let body = match body.strip_prefix("cfg_attr(") {
+        Some(conditional) => conditional.split_once(", ").map_or("", |(_, rest)| rest),
+        None => body,
+    };
     for (attribute, remedy) in FORBIDDEN_ATTRIBUTES {
         let word_ends =
             |rest: &str| attribute.ends_with('(') || rest.starts_with([']', '(', ' ', '=']);
@@ -245,9 +250,13 @@ mod tests {
 
     #[test]
     fn silenced_lints_and_idle_tests_are_refused() {
-        for attribute in
-            ["allow(dead_code)", "ignore", "ignore = \"slow\"", "should_panic(expected = \"x\")"]
-        {
+        for attribute in [
+            "allow(dead_code)",
+            "ignore",
+            "ignore = \"slow\"",
+            "should_panic(expected = \"x\")",
+            "cfg_attr(test, allow(dead_code))",
+        ] {
             let text = format!("//! X\n    #[{attribute}]\n");
 
             assert_eq!(faults(&text).len(), 1, "{attribute}");
