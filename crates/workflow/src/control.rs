@@ -1,0 +1,27 @@
+//! What the nodes may ask of the control plane, for the one task they work on.
+
+use async_trait::async_trait;
+use cynode_domain::ids::JobId;
+use cynode_domain::verdict::Verdict;
+use cynode_wire::jobs::JobView;
+use cynode_wire::workflow::TaskContextView;
+
+use crate::engine::NodeError;
+use crate::nodes::dispatch_step::Dispatch;
+use crate::nodes::verify_step_result::Verification;
+
+/// The control plane as seen by one run. Which task and lease is meant is known to the implementor.
+#[async_trait]
+pub trait ControlPlane: Send + Sync {
+    /// Reads the task.
+    async fn task_context(&self) -> Result<TaskContextView, NodeError>;
+
+    /// Makes the job for a step and attempt; asked again, it answers with the same job.
+    async fn dispatch(&self, dispatch: &Dispatch) -> Result<JobId, NodeError>;
+
+    /// Looks at a job, waiting a while for it to end. It may answer with a job that has not.
+    async fn job(&self, job: JobId) -> Result<JobView, NodeError>;
+
+    /// Has a step's result judged.
+    async fn verify(&self, verification: &Verification) -> Result<Verdict, NodeError>;
+}

@@ -1,0 +1,182 @@
+//! The calls of the orchestrator that a runner makes, as a seam: one method per endpoint.
+//!
+//! [`cynode_client::Client`] is the real one. No method repeats a call: [`CallError`] says
+//! whether that could help, and [`crate::held`] decides how long to try.
+
+use async_trait::async_trait;
+use cynode_client::{Client, Error};
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::verdict::Verdict;
+use cynode_wire::jobs::JobView;
+use cynode_wire::workflow::{
+    ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease, RenewLease,
+    SaveCheckpoint, TaskContextView, VerifyStep,
+};
+
+use crate::engine::{JournalError, NodeError};
+
+/// Why a call did not succeed, by what the runner has to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The hold is no longer the newest: stop at once.
+    #[error("{0}")]
+    Fenced(String),
+    /// The orchestrator is away or overloaded: the same call may succeed later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The answer is not what this version understands.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The orchestrator said no, and will say it again.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Taking, keeping and giving up the right to drive a task.
+#[async_trait]
+pub trait Leases: Send + Sync {
+    /// Waits a while for a task to drive.
+    async fn claim(&self, body: &ClaimRun) -> Result<Option<GrantView>, CallError>;
+
+    /// Extends a lease.
+    async fn renew(&self, body: &RenewLease) -> Result<(), CallError>;
+
+    /// Gives a lease up.
+    async fn release(&self, hold: Hold) -> Result<(), CallError>;
+}
+
+/// What a run asks for while it holds its task.
+#[async_trait]
+pub trait RunCalls: Send + Sync {
+    /// Reads the task.
+    async fn task(&self, task: TaskId) -> Result<TaskContextView, CallError>;
+
+    /// Makes the job for (run, step, attempt), once.
+    async fn dispatch(&self, body: &DispatchStep) -> Result<JobId, CallError>;
+
+    /// Looks at a job, waiting up to `wait_ms` for it to end.
+    async fn job(&self, job: JobId, wait_ms: u32) -> Result<JobView, CallError>;
+
+    /// Has a step's result judged.
+    async fn verify(&self, body: &VerifyStep) -> Result<Verdict, CallError>;
+
+    /// Saves a transition; the same one again changes nothing.
+    async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError>;
+
+    /// Remembers the answer of an effect.
+    async fn effect(&self, body: &RecordEffect) -> Result<(), CallError>;
+}
+
+/// An orchestrator, seen by a runner.
+pub trait Orchestrator: Leases + RunCalls + 'static {}
+
+impl<T: Leases + RunCalls + 'static> Orchestrator for T {}
+
+impl From<Error> for CallError {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match &error {
+            Error::Refused(problem) if problem.status == 409 => Self::Fenced(text),
+            error if error.is_transient() => Self::Unavailable(text),
+            Error::Unreadable { .. } => Self::Unreadable(text),
+            Error::Refused(_) | Error::Unreachable { .. } | Error::BadAddress { .. } => {
+                Self::Refused(text)
+            }
+        }
+    }
+}
+
+impl From<CallError> for NodeError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Fenced(_) => Self::LeaseLost,
+            CallError::Unavailable(reason) => Self::Transient(reason),
+            CallError::Unreadable(reason) => Self::BadOutput(reason),
+            CallError::Refused(reason) => Self::Denied(reason),
+        }
+    }
+}
+
+impl From<CallError> for JournalError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Fenced(_) => Self::LeaseLost,
+            CallError::Unavailable(reason)
+            | CallError::Unreadable(reason)
+            | CallError::Refused(reason) => Self::Rejected(reason),
+        }
+    }
+}
+
+#[async_trait]
+impl Leases for Client {
+    async fn claim(&self, body: &ClaimRun) -> Result<Option<GrantView>, CallError> {
+        Ok(self.workflow_claim(body).await?.grant)
+    }
+
+    async fn renew(&self, body: &RenewLease) -> Result<(), CallError> {
+        Ok(self.workflow_renew(body).await?)
+    }
+
+    async fn release(&self, hold: Hold) -> Result<(), CallError> {
+        Ok(self.workflow_release(&ReleaseLease { hold }).await?)
+    }
+}
+
+#[async_trait]
+impl RunCalls for Client {
+    async fn task(&self, task: TaskId) -> Result<TaskContextView, CallError> {
+        Ok(self.workflow_task(task).await?)
+    }
+
+    async fn dispatch(&self, body: &DispatchStep) -> Result<JobId, CallError> {
+        Ok(self.workflow_dispatch(body).await?.job_id)
+    }
+
+    async fn job(&self, job: JobId, wait_ms: u32) -> Result<JobView, CallError> {
+        Ok(self.workflow_job(job, wait_ms).await?)
+    }
+
+    async fn verify(&self, body: &VerifyStep) -> Result<Verdict, CallError> {
+        Ok(self.workflow_verify(body).await?)
+    }
+
+    async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {
+        Ok(self.workflow_checkpoint(body).await?)
+    }
+
+    async fn effect(&self, body: &RecordEffect) -> Result<(), CallError> {
+        Ok(self.workflow_effect(body).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::problem::Problem;
+
+    use super::*;
+
+    fn refusal(status: u16) -> CallError {
+        CallError::from(Error::Refused(Box::new(Problem {
+            kind: String::new(),
+            title: String::new(),
+            status,
+            detail: "because".to_owned(),
+            instance: None,
+            errors: vec![],
+        })))
+    }
+
+    #[test]
+    fn a_conflict_is_a_lost_lease_and_an_overload_is_waited_for() {
+        assert_eq!(NodeError::from(refusal(409)), NodeError::LeaseLost);
+        assert_eq!(NodeError::from(refusal(503)), NodeError::Transient("because".to_owned()));
+        assert_eq!(NodeError::from(refusal(429)), NodeError::Transient("because".to_owned()));
+    }
+
+    #[test]
+    fn any_other_refusal_is_final() {
+        assert_eq!(NodeError::from(refusal(404)), NodeError::Denied("because".to_owned()));
+        assert_eq!(JournalError::from(refusal(413)), JournalError::Rejected("because".to_owned()));
+    }
+}

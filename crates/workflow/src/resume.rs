@@ -1,0 +1,56 @@
+//! Where a granted run goes on.
+
+use cynode_wire::workflow::{CheckpointView, GrantView};
+
+use crate::engine::{Answers, Graph, Resume, UnknownPosition};
+use crate::graph::GRAPH_VERSION;
+use crate::state::RunState;
+
+/// Why a checkpoint cannot be continued by this version of the program; a newer one may.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// The state is not what this version writes.
+    #[error("the checkpoint cannot be read")]
+    Unreadable(#[source] serde_json::Error),
+    /// A newer runner made it.
+    #[error("the checkpoint is of graph version {found}, and this runner knows {GRAPH_VERSION}")]
+    Newer {
+        /// The version of the graph that made it.
+        found: u32,
+    },
+    /// It stands at a place that the graph does not have.
+    #[error(transparent)]
+    Unknown(#[from] UnknownPosition),
+}
+
+/// Where the granted run goes on: at its start, or after its checkpoint.
+pub fn resume(graph: &Graph<RunState>, grant: &GrantView) -> Result<Resume<RunState>, ResumeError> {
+    let task = grant.hold.task_id;
+    let effects = grant.effects.iter().map(|effect| (effect.key.clone(), effect.answer.clone()));
+    let answers: Answers = effects.collect();
+    let resume = match &grant.checkpoint {
+        None => {
+            tracing::info!(task.id = %task, "run of task {task} started");
+            Resume::fresh(graph, RunState::new(task))
+        }
+        Some(checkpoint) => {
+            let node = &checkpoint.last_node_id;
+            tracing::info!(task.id = %task, node, "run of task {task} resumed after {node}");
+            after(graph, checkpoint)?
+        }
+    };
+    Ok(resume.with_answers(answers))
+}
+
+fn after(
+    graph: &Graph<RunState>,
+    checkpoint: &CheckpointView,
+) -> Result<Resume<RunState>, ResumeError> {
+    let state: RunState =
+        serde_json::from_value(checkpoint.state.clone()).map_err(ResumeError::Unreadable)?;
+    if state.graph_version > GRAPH_VERSION {
+        return Err(ResumeError::Newer { found: state.graph_version });
+    }
+    let position = (checkpoint.sequence, &*checkpoint.last_node_id, &*checkpoint.edge);
+    Ok(Resume::after(graph, position, state)?)
+}

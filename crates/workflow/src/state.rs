@@ -1,0 +1,186 @@
+//! The state of a run: everything a runner needs to go on from a checkpoint.
+//!
+//! It is stored as JSON with every transition and read by other versions of this program, so
+//! fields are added with a default and never renamed.
+
+use std::collections::BTreeMap;
+
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::job::{Ending, Limits};
+use cynode_domain::plan::{InputMode, Plan, Step};
+use cynode_domain::status::JobStatus;
+use cynode_domain::verdict::{Verdict, VerdictStatus};
+use cynode_wire::workflow::Finish;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::graph::GRAPH_VERSION;
+
+/// The state of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The version of the graph that wrote this state.
+    pub graph_version: u32,
+    /// The task.
+    pub task_id: TaskId,
+    /// What must be true of the result.
+    #[serde(default)]
+    pub acceptance_criteria: Vec<Criterion>,
+    /// Preferences in effect when the run began, by key.
+    #[serde(default)]
+    pub preferences_effective: BTreeMap<String, Value>,
+    /// The steps, and what was assumed in making them.
+    #[serde(default)]
+    pub plan: Plan,
+    /// The step the run is at, from 0.
+    #[serde(default)]
+    pub current_step_index: u32,
+    /// How often each step was dispatched.
+    #[serde(default)]
+    pub attempts_by_step: BTreeMap<u32, u32>,
+    /// What came of the newest job that ended.
+    #[serde(default)]
+    pub last_result: Option<LastResult>,
+    /// The judgement of that result; what a repeated step has to put right.
+    #[serde(default)]
+    pub verification: Option<Verdict>,
+    /// What was asked for; absent once the plan has taken its place.
+    #[serde(default)]
+    pub request: Option<Request>,
+    /// What the task allows its steps.
+    #[serde(default)]
+    pub bounds: Bounds,
+    /// The newest job.
+    #[serde(default)]
+    pub job: Option<Job>,
+    /// The node that failed for good, and why.
+    #[serde(default)]
+    pub failure: Option<NodeFailure>,
+    /// How the run ended.
+    #[serde(default)]
+    pub finish: Option<Finish>,
+}
+
+/// What a task asks for, as its creator gave it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// How the task says what is to be done.
+    pub mode: InputMode,
+    /// The prompt, or the text of the script.
+    pub prompt: String,
+    /// The command lines.
+    pub commands: Vec<String>,
+    /// Artifact paths that the last step must leave behind.
+    pub expected_outputs: Vec<String>,
+}
+
+/// What a task allows its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The bounds of each job.
+    pub limits: Limits,
+    /// Whether a step may run again after it was interrupted.
+    pub retry_interrupted: bool,
+    /// How often a failing step may run in all.
+    pub max_attempts: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { limits: Limits::default(), retry_interrupted: false, max_attempts: 1 }
+    }
+}
+
+/// A dispatched job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub job_id: JobId,
+    /// The step it was made for, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+}
+
+/// What came of a job, short enough to be kept with every checkpoint; the job has all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastResult {
+    /// The job.
+    pub job_id: JobId,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// How it ended.
+    pub ending: Ending,
+    /// The end of standard output.
+    pub stdout_tail: String,
+    /// The end of standard error.
+    pub stderr_tail: String,
+}
+
+impl LastResult {
+    /// Whether nobody knows if the command did its work.
+    pub fn is_interrupted(&self) -> bool {
+        self.status == JobStatus::LeaseExpired || matches!(self.ending, Ending::Interrupted { .. })
+    }
+}
+
+/// A node that failed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFailure {
+    /// The node.
+    pub node: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl RunState {
+    /// The state of a run that has not begun.
+    pub fn new(task_id: TaskId) -> Self {
+        Self {
+            graph_version: GRAPH_VERSION,
+            task_id,
+            acceptance_criteria: vec![],
+            preferences_effective: BTreeMap::new(),
+            plan: Plan::default(),
+            current_step_index: 0,
+            attempts_by_step: BTreeMap::new(),
+            last_result: None,
+            verification: None,
+            request: None,
+            bounds: Bounds::default(),
+            job: None,
+            failure: None,
+            finish: None,
+        }
+    }
+
+    /// The step the run is at, if the plan has it.
+    pub fn current_step(&self) -> Option<&Step> {
+        self.plan.steps.get(usize::try_from(self.current_step_index).ok()?)
+    }
+
+    /// Whether no step follows the current one.
+    pub fn is_at_last_step(&self) -> bool {
+        let done = usize::try_from(self.current_step_index).unwrap_or(usize::MAX);
+        done.saturating_add(1) >= self.plan.steps.len()
+    }
+
+    /// How often the current step was dispatched.
+    pub fn attempts(&self) -> u32 {
+        self.attempts_by_step.get(&self.current_step_index).copied().unwrap_or(0)
+    }
+
+    /// Whether the newest verdict accepts the step.
+    pub fn is_accepted(&self) -> bool {
+        self.verification.as_ref().is_some_and(|verdict| verdict.status == VerdictStatus::Pass)
+    }
+
+    /// Whether the step may run again: attempts are left, and it is known not to have been cut
+    /// off half-way, unless the task says that this does no harm.
+    pub fn may_retry(&self) -> bool {
+        let interrupted = self.last_result.as_ref().is_some_and(LastResult::is_interrupted);
+        self.attempts() < self.bounds.max_attempts
+            && (self.bounds.retry_interrupted || !interrupted)
+    }
+}

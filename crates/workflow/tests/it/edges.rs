@@ -1,0 +1,281 @@
+//! Every edge of the task graph, and what the person reads at its end.
+
+use cynode_domain::job::{Ending, Limits};
+use cynode_domain::plan::InputMode;
+use cynode_domain::status::JobStatus;
+use cynode_domain::verdict::VerdictStatus;
+use cynode_wire::workflow::{Finish, Outcome};
+use cynode_workflow::engine::{Ended, Stopped};
+use std::time::Duration;
+
+use crate::fake::{Attempt, Fake, drive_once, drive_to_end};
+
+fn completed(summary: &str) -> Finish {
+    Finish { outcome: Outcome::Completed, summary: summary.to_owned() }
+}
+
+fn failed(summary: &str) -> Finish {
+    Finish { outcome: Outcome::Failed, summary: summary.to_owned() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_command_is_dispatched_collected_and_verified_in_order() {
+    let fake = Fake::with_commands(&["make", "make test"]);
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(
+        fake.path(),
+        [
+            "load_task_context:loaded",
+            "plan_steps:first_step",
+            "dispatch_step:dispatched",
+            "collect_result:collected",
+            "verify_step_result:next_step",
+            "dispatch_step:dispatched",
+            "collect_result:collected",
+            "verify_step_result:all_verified",
+            "finalize_summary:finished",
+        ]
+    );
+    assert_eq!(
+        fake.finish().unwrap(),
+        completed("2 steps verified; the last command exited with code 0.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transition_names_the_step_and_job_it_was_about() {
+    let fake = Fake::with_commands(&["make", "make test"]);
+
+    drive_to_end(&fake).await;
+
+    let world = fake.world();
+    let about: Vec<_> = world.history.iter().map(|save| save.step_index).collect();
+    let [first, second] = [Some(0), Some(1)];
+    assert_eq!(about, [None, None, first, first, first, second, second, second, None]);
+    assert_eq!(world.history[4].job_id, world.history[2].job_id);
+    assert_ne!(world.history[7].job_id, world.history[2].job_id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_without_steps_is_finished_at_once() {
+    let fake = Fake::with_commands(&[]);
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(
+        fake.path(),
+        ["load_task_context:loaded", "plan_steps:no_steps", "finalize_summary:finished"]
+    );
+    assert_eq!(fake.finish().unwrap(), completed("Nothing to do: the plan has no steps."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_step_runs_again_while_attempts_are_left() {
+    let fake = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::bad());
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.path()[4], "verify_step_result:retry_step");
+    assert_eq!(fake.jobs(), [(0, 1), (0, 2)]);
+    assert_eq!(
+        fake.finish().unwrap(),
+        completed("1 step verified in 2 attempts; the last command exited with code 0.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_rejected_every_time_fails_the_task_with_its_finding() {
+    let fake = Fake::with_commands(&["make", "make test"]);
+    let fake = (1..=3).fold(fake, |fake, attempt| fake.attempt(1, attempt, Attempt::bad()));
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.jobs(), [(0, 1), (1, 1), (1, 2), (1, 3)]);
+    let path = fake.path();
+    let end = ["verify_step_result:no_retry_left", "mark_failed:finished"];
+    assert_eq!(path[path.len() - 2..], end);
+    assert_eq!(
+        fake.finish().unwrap(),
+        failed("Step 2 of 2 failed after 3 attempts: the command exited with code 3.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_step_is_not_run_again_unless_the_task_allows_it() {
+    let careful = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::interrupted());
+    let bold = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::interrupted());
+    bold.world().task.retry_interrupted = true;
+
+    drive_to_end(&careful).await;
+    drive_to_end(&bold).await;
+
+    assert_eq!(careful.jobs(), [(0, 1)]);
+    let summary = careful.finish().unwrap().summary;
+    assert!(summary.ends_with("because it may have done part of its work."), "{summary}");
+    assert_eq!(bold.jobs(), [(0, 1), (0, 2)]);
+    assert_eq!(bold.finish().unwrap().outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_that_did_not_start_may_be_tried_again() {
+    let ending = Ending::NotStarted { reason: "no memory".to_owned() };
+    let refused = Attempt { status: JobStatus::Failed, ending, verdict: VerdictStatus::Fail };
+    let fake = Fake::with_commands(&["make"]).attempt(0, 1, refused);
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.jobs(), [(0, 1), (0, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_without_a_planner_fails_with_advice() {
+    let fake = Fake::with_commands(&[]);
+    fake.world().task.input_mode = InputMode::Prompt;
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(
+        fake.path(),
+        ["load_task_context:loaded", "plan_steps:failed", "mark_failed:finished"]
+    );
+    assert_eq!(
+        fake.finish().unwrap(),
+        failed(
+            "The task could not be planned: a prompt needs a planner and none is configured: \
+             give the work as --command or --script."
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_job_stops_the_run_without_another_write() {
+    let fake = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::canceled());
+
+    let end = drive_once(&fake).await;
+
+    assert_eq!(end, Some(Err(Stopped::Cancelled)));
+    assert_eq!(fake.path().last().unwrap(), "dispatch_step:dispatched");
+    assert_eq!(fake.calls("checkpoint"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_may_take_as_long_as_its_own_limit() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().task.limits = Limits { timeout_s: 7200, ..Limits::default() };
+    fake.world().job_takes = Duration::from_secs(7100);
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert!(fake.calls("job") <= 7100 / 20 + 1, "{} looks", fake.calls("job"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_outlives_its_limit_and_reserve_fails_the_task() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().task.limits = Limits { timeout_s: 60, ..Limits::default() };
+    fake.world().job_takes = Duration::from_hours(1);
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.path()[3], "collect_result:failed");
+    assert_eq!(
+        fake.finish().unwrap(),
+        failed("The result of step 1 of 1 is missing: the job did not end within 180 s.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_hold_stops_the_run_without_another_write() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_mins(1);
+    let driven = drive_once(&fake);
+    let stolen = async {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        fake.grant()
+    };
+
+    let (end, _) = tokio::join!(driven, stolen);
+
+    assert_eq!(end, Some(Err(Stopped::LeaseLost)));
+    assert_eq!(fake.path().last().unwrap(), "dispatch_step:dispatched");
+    // One attempt was made after the loss and refused; nothing followed it.
+    assert_eq!(fake.calls("checkpoint"), 4);
+    assert_eq!(fake.calls("verify"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orchestrator_that_is_away_for_a_while_costs_no_attempt() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().away = vec!["task", "dispatch", "job", "verify", "checkpoint", "effect"];
+    let driven = drive_once(&fake);
+    let back = async {
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        fake.world().away.clear();
+    };
+
+    let (end, ()) = tokio::join!(driven, back);
+
+    assert!(matches!(end, Some(Ok(Ended::Finished(_)))), "{end:?}");
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_stays_away_uses_up_the_nodes_attempts() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().away = vec!["verify"];
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.path()[4], "verify_step_result:failed");
+    assert_eq!(
+        fake.finish().unwrap(),
+        failed("Step 1 of 1 could not be verified: no result within 120 s.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transition_whose_answer_was_lost_is_sent_again_as_it_was() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().lost_answers = 6;
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.path().len(), 6);
+    assert_eq!(fake.calls("checkpoint"), 12);
+    assert_eq!(fake.jobs(), [(0, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_dispatch_fails_the_task_with_the_orchestrators_reason() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().refusing = vec!["dispatch"];
+
+    drive_to_end(&fake).await;
+
+    assert_eq!(fake.calls("dispatch"), 1);
+    assert_eq!(
+        fake.path()[2..],
+        ["dispatch_step:failed".to_owned(), "mark_failed:finished".to_owned()]
+    );
+    assert_eq!(
+        fake.finish().unwrap(),
+        failed("Step 1 of 1 could not be dispatched: it is not allowed.")
+    );
+    let world = fake.world();
+    let about: Vec<_> = world.history[2..].iter().map(|s| (s.step_index, s.job_id)).collect();
+    assert_eq!(about, [(Some(0), None), (Some(0), None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_checkpoint_stops_the_run() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().refusing = vec!["checkpoint"];
+
+    let end = drive_once(&fake).await;
+
+    assert_eq!(end, Some(Err(Stopped::Rejected("it is not allowed".to_owned()))));
+    assert_eq!(fake.calls("checkpoint"), 1);
+}

@@ -1,0 +1,11 @@
+//! The task graph and the runner over an orchestrator that lives in memory.
+
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
+
+mod crashes;
+mod edges;
+mod engine;
+mod fake;
+mod paths;
+mod runner;
+mod state;

@@ -1,0 +1,196 @@
+//! The runner service: slots, leases, fencing and shutdown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_runtime::health::Readiness;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_wire::workflow::Outcome;
+use cynode_workflow::runner::{Options, Runner};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::fake::Fake;
+
+const HOUR: Duration = Duration::from_hours(1);
+
+fn runner(fake: &Arc<Fake>) -> Runner {
+    Runner::new(Arc::clone(fake) as _, Options::default(), Readiness::new())
+}
+
+/// Runs a runner while `story` is told, then asks it to stop and waits for that.
+async fn while_running(fake: &Arc<Fake>, story: impl Future<Output = ()>) -> Duration {
+    let shutdown = Shutdown::new();
+    let told = async {
+        story.await;
+        shutdown.trigger();
+        Instant::now()
+    };
+    let running = timeout(HOUR, runner(fake).run(shutdown.clone()));
+    let (ended, asked) = tokio::join!(running, told);
+    ended.unwrap();
+    asked.elapsed()
+}
+
+async fn seconds(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claimed_task_is_driven_to_its_end_with_no_call_after_it() {
+    let fake = Fake::with_commands(&["make"]);
+
+    while_running(&fake, seconds(5)).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(fake.calls("release"), 0);
+    assert_eq!(fake.calls("renew"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_renewed_at_a_third_of_its_life_while_the_job_runs() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_secs(61);
+
+    while_running(&fake, seconds(70)).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(fake.calls("renew"), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_renewal_stops_the_run_at_once() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_mins(1);
+    let stolen = async {
+        seconds(7).await;
+        fake.grant();
+        seconds(200).await;
+    };
+
+    while_running(&fake, stolen).await;
+
+    assert_eq!(fake.path().last().unwrap(), "dispatch_step:dispatched");
+    assert_eq!(fake.calls("checkpoint"), 3);
+    assert_eq!(fake.calls("renew"), 2);
+    assert_eq!(fake.calls("release"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_renewed_ends_by_the_runners_own_clock() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_secs(100);
+    let lost = async {
+        seconds(6).await;
+        fake.world().away = vec!["renew"];
+        seconds(16).await;
+        let renewals = fake.calls("renew");
+        seconds(100).await;
+        assert_eq!(fake.calls("renew"), renewals, "nothing is tried after the lease has ended");
+    };
+
+    while_running(&fake, lost).await;
+
+    assert_eq!(fake.path().last().unwrap(), "dispatch_step:dispatched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orchestrator_that_restarts_within_the_lease_is_not_noticed_by_the_task() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_secs(20);
+    let restart = async {
+        seconds(4).await;
+        fake.world().away =
+            vec!["claim", "renew", "task", "dispatch", "job", "verify", "checkpoint", "effect"];
+        seconds(9).await;
+        fake.world().away.clear();
+        seconds(60).await;
+    };
+
+    while_running(&fake, restart).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(fake.world().epoch, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopping_runner_gives_its_lease_up_so_that_another_goes_on_at_once() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_secs(30);
+
+    let took = while_running(&fake, seconds(5)).await;
+
+    assert!(took >= Duration::from_secs(3) && took < Duration::from_secs(4), "{took:?}");
+    assert_eq!(fake.calls("release"), 1);
+    assert_eq!(fake.world().lease, None);
+
+    while_running(&fake, seconds(40)).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(fake.jobs(), [(0, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_ends_within_the_grace_reaches_its_checkpoint_before_the_release() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_secs(6);
+
+    let took = while_running(&fake, seconds(5)).await;
+
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(fake.path().last().unwrap(), "collect_result:collected");
+    assert_eq!(fake.world().lease, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_task_is_claimed_while_every_slot_is_taken() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().job_takes = Duration::from_mins(5);
+    let options = Options { slots: 1, ..Options::default() };
+    let shutdown = Shutdown::new();
+    let one = Runner::new(Arc::clone(&fake) as _, options, Readiness::new());
+    let story = async {
+        seconds(250).await;
+        assert_eq!(fake.calls("claim"), 1);
+        shutdown.trigger();
+    };
+
+    tokio::join!(one.run(shutdown.clone()), story);
+
+    assert_eq!(fake.calls("claim"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_slow_down_while_the_orchestrator_is_away() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.world().away = vec!["claim"];
+    let away = async {
+        seconds(100).await;
+        let claims = fake.calls("claim");
+        assert!((20..60).contains(&claims), "{claims} claims in 100 s");
+        fake.world().away.clear();
+        seconds(10).await;
+    };
+
+    while_running(&fake, away).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_is_ready_only_while_the_orchestrator_answers_its_claims() {
+    let fake = Fake::with_commands(&[]);
+    fake.world().away = vec!["claim"];
+    let readiness = Readiness::new();
+    let shutdown = Shutdown::new();
+    let runner = Runner::new(Arc::clone(&fake) as _, Options::default(), readiness.clone());
+    let story = async {
+        seconds(1).await;
+        assert!(!readiness.view().ready);
+        fake.world().away.clear();
+        seconds(30).await;
+        assert!(readiness.view().ready);
+        shutdown.trigger();
+    };
+
+    tokio::join!(runner.run(shutdown.clone()), story);
+}
