@@ -1,1 +1,53 @@
-//! Being built.
+//! The workflow runner process: claims tasks from an orchestrator and drives them to their end.
+//!
+//! Start at [`run`]. The service itself is [`cynode_workflow::runner::Runner`]; this crate reads
+//! the configuration and serves health.
+//!
+//! Invariant: the runner holds no state. Everything a run needs is in the orchestrator, so a
+//! runner may be killed, and any other may go on.
+
+mod cli;
+mod options;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use cynode_client::Client;
+use cynode_runtime::config::{self, Sources};
+use cynode_runtime::health::{self, Listener, Readiness};
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::telemetry::{self, LogOptions};
+use cynode_runtime::{metrics, secret_file};
+use cynode_workflow::runner::Runner;
+
+pub use cli::Cli;
+pub use options::RunnerOptions;
+
+/// Drives tasks until `shutdown`, then gives up the leases of those still running.
+pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
+    let sources = Sources::of_process(cli.config.clone(), &cli)?;
+    let (options, log): (RunnerOptions, LogOptions) = config::load_all(&sources)?;
+    let _telemetry = telemetry::init("cynode-runner", &log)?;
+
+    let token_file = options.token_file(&config::data_dir(cli.data_dir));
+    let token = secret_file::read(&token_file)
+        .with_context(|| format!("the runner's token in {}", token_file.display()))?;
+    let client = Client::new(&options.orchestrator_url, token)?;
+
+    let readiness = Readiness::new();
+    readiness.set_waiting("the orchestrator has not answered yet");
+    let runner = Runner::new(Arc::new(client), options.service(), readiness.clone());
+    let Some(listen) = &options.health_listen else {
+        runner.run(shutdown).await;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let listener = Listener::bind(listen).await?;
+    let routes = health::routes(readiness, Some(metrics::install()?));
+    let (served, ()) = tokio::join!(
+        health::serve_on(listener, routes, shutdown.clone()),
+        runner.run(shutdown.clone())
+    );
+    served?;
+    Ok(ExitCode::SUCCESS)
+}

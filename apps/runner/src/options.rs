@@ -1,0 +1,113 @@
+//! Section `[runner]` of `cynode.toml`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cynode_runtime::config::{Fault, Section};
+use cynode_workflow::runner::Options;
+use serde::{Deserialize, Serialize};
+
+const SLOTS: std::ops::RangeInclusive<u32> = 1..=1024;
+/// What the orchestrator grants.
+const LEASE_MS: std::ops::RangeInclusive<u32> = 1000..=3_600_000;
+
+/// Section `[runner]` of `cynode.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunnerOptions {
+    /// Address of the orchestrator.
+    pub orchestrator_url: String,
+    /// File with the runner's token; `runner.token` in the data directory when absent.
+    pub token_file: Option<PathBuf>,
+    /// How many tasks are driven at once.
+    pub slots: u32,
+    /// How long a lease lasts without renewal, in milliseconds.
+    pub lease_ms: u32,
+    /// Where health is served: `host:port` or `unix:/path`; nowhere when absent.
+    pub health_listen: Option<String>,
+}
+
+impl Default for RunnerOptions {
+    fn default() -> Self {
+        Self {
+            orchestrator_url: "http://127.0.0.1:12080".to_owned(),
+            token_file: None,
+            slots: 16,
+            lease_ms: 15_000,
+            health_listen: None,
+        }
+    }
+}
+
+impl Section for RunnerOptions {
+    const NAME: &'static str = "runner";
+
+    fn faults(&self) -> Vec<Fault> {
+        let ranges =
+            [("runner.slots", self.slots, SLOTS), ("runner.lease_ms", self.lease_ms, LEASE_MS)];
+        let outside = ranges.into_iter().filter(|(_, value, range)| !range.contains(value));
+        outside
+            .map(|(key, value, range)| {
+                Fault::new(key, value, format!("{} to {}", range.start(), range.end()))
+            })
+            .collect()
+    }
+}
+
+impl RunnerOptions {
+    /// Where the runner's token is.
+    pub fn token_file(&self, data_dir: &Path) -> PathBuf {
+        self.token_file.clone().unwrap_or_else(|| data_dir.join("runner.token"))
+    }
+
+    /// What the service needs of this section.
+    pub fn service(&self) -> Options {
+        Options {
+            slots: usize::try_from(self.slots).unwrap_or(usize::MAX),
+            lease: Duration::from_millis(self.lease_ms.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser;
+    use cynode_runtime::config::{Sources, load};
+
+    use super::*;
+    use crate::Cli;
+
+    fn sources(arguments: &[&str]) -> Sources {
+        let cli = Cli::parse_from([&["cynode-runner"], arguments].concat());
+        let flags = toml::Table::try_from(&cli).unwrap();
+        Sources { file: None, env: BTreeMap::new(), flags }
+    }
+
+    #[test]
+    fn a_runner_flag_sets_the_key_of_its_section_and_the_rest_keeps_its_default() {
+        let given = sources(&["--slots", "2", "--token-file", "/run/token", "--data-dir", "/data"]);
+
+        let options: RunnerOptions = load(&given).unwrap();
+
+        let token_file = Some(PathBuf::from("/run/token"));
+        assert_eq!(options, RunnerOptions { slots: 2, token_file, ..RunnerOptions::default() });
+    }
+
+    #[test]
+    fn every_runner_value_out_of_range_is_reported_at_once() {
+        let refused = load::<RunnerOptions>(&sources(&["--slots", "0", "--lease-ms", "10"]));
+
+        let text = refused.unwrap_err().to_string();
+        assert!(text.contains("runner.slots is 0; allowed is 1 to 1024"), "{text}");
+        assert!(text.contains("runner.lease_ms is 10; allowed is 1000 to 3600000"), "{text}");
+    }
+
+    #[test]
+    fn the_runner_finds_its_token_in_the_data_directory() {
+        let path = RunnerOptions::default().token_file(Path::new("/data"));
+
+        assert_eq!(path, Path::new("/data/runner.token"));
+    }
+}
