@@ -93,7 +93,7 @@ fn rule(pattern: &str, only: Only) -> Rule {
 const SHAPES: [(&str, Only); 15] = [
     // Private keys in PEM, whole, cut off, or on one line with escaped line ends.
     (
-        r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|["']|\z)"#,
+        r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\\*["']|\z)"#,
         Only::Always,
     ),
     // JSON web tokens.
@@ -138,14 +138,20 @@ fn keyed() -> [(String, Only); 6] {
             Only::Always,
         ),
         // password = "…", in TOML, code and logs.
-        (format!(r#"(?i){KEY}\s*=\s*\\*["'](?P<secret>[^"'\\]+)"#), Only::NotAPlaceholder),
+        (
+            format!(r#"(?i){KEY}\s*=\s*\\*["'](?P<secret>[^"'\\,:}}\]][^"'\\]*)"#),
+            Only::NotAPlaceholder,
+        ),
         // password=…, in queries, forms, connection strings and logs.
         (format!(r#"(?i){KEY}=(?P<secret>[^\s"'\\&,;()=]+)"#), Only::NotAPlaceholder),
         // password: …, in YAML, headers and messages.
-        (format!(r#"(?i){KEY}:\s*["']?(?P<secret>[^\s"'\\,;()<>&]{{4,}})"#), Only::NotAWord),
+        (
+            format!(r#"(?i){KEY}:\s*["']?(?P<secret>[^\s"'\\,;:()<>&}}\]][^\s"'\\,;()<>&]{{3,}})"#),
+            Only::NotAWord,
+        ),
         // --password …, in command lines.
         (
-            format!(r#"(?i)--[a-z-]*{KEY}[ =]["']?(?P<secret>[^\s"'\\-][^\s"'\\]{{3,}})"#),
+            format!(r#"(?i)--[a-z-]*{KEY}[ =]["']?(?P<secret>[^\s"'\\,:}}\]-][^\s"'\\]{{3,}})"#),
             Only::NotAWord,
         ),
     ]

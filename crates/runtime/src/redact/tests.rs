@@ -1,5 +1,6 @@
 //! A corpus of secrets that must not survive, and of text that must.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -175,4 +176,63 @@ fn json_fields_are_redacted_at_every_depth() {
             "token": null, "max_tokens": 5,
         })
     );
+}
+
+/// Pieces of secrets, quotes and separators, in any order.
+fn shards() -> impl Strategy<Value = String> {
+    let shards = [
+        "password",
+        "token",
+        "api_key",
+        "Authorization",
+        "cookie",
+        "Cookie: ",
+        "--secret",
+        "Bearer ",
+        "=",
+        ":",
+        " ",
+        "\"",
+        "'",
+        "\\",
+        ",",
+        "{",
+        "}",
+        "[",
+        "]",
+        "/",
+        "@",
+        "://",
+        "\n",
+        ";",
+        "&",
+        "é",
+        "a1b2c3d4e5f6g7h8",
+        "http://u:",
+        "cyn_pm_",
+        "sk-",
+        "eyJhbGciOiJI.",
+        "hunter2",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "[redacted]",
+    ];
+    prop::collection::vec(prop::sample::select(shards.to_vec()), 0..14).prop_map(|all| all.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_redacted_line_of_json_keeps_its_shape(first in shards(), second in shards()) {
+        let line = json!({"a": first, "list": [second, "x"], "z": {"deep": first}}).to_string();
+        let clean = redact(&line);
+        let back: Value = serde_json::from_str(&clean).map_err(|error| TestCaseError::fail(format!("{error}\n{line}\n{clean}")))?;
+        prop_assert_eq!(&back["list"][1], "x");
+        prop_assert!(back["z"]["deep"].is_string() && back["a"].is_string());
+    }
+
+    #[test]
+    fn any_text_redacted_twice_is_the_text_redacted_once(text in shards()) {
+        let once = redact(&text).into_owned();
+        prop_assert_eq!(redact(&once).into_owned(), once);
+    }
 }
