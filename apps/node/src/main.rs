@@ -1,0 +1,23 @@
+//! The `cynode-node` binary.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use cynode_node::Cli;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // Before any thread starts: sandboxes are made of this program too.
+    if let Some(code) = cynode_worker::enter_if_asked(&args) {
+        return Ok(code);
+    }
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(async {
+        let shutdown = Shutdown::on_signals(&Tasks::new())?;
+        cynode_node::run(cli, shutdown).await
+    })
+}

@@ -1,0 +1,161 @@
+//! The section `[node]` of `cynode.toml`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cynode_runtime::config::{Fault, Section};
+use cynode_worker::agent::AgentOptions;
+use cynode_worker::sandbox::SandboxOptions;
+use serde::{Deserialize, Serialize};
+
+const MAX_CONCURRENCY: u32 = 64;
+const MAX_RETENTION_H: u32 = 8760;
+const MAX_SLUG: usize = 64;
+
+/// How a worker node works: the section `[node]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NodeOptions {
+    /// Address of the orchestrator.
+    pub orchestrator_url: String,
+    /// File with the join token; by default `join.token` in the data directory.
+    pub join_token_file: Option<PathBuf>,
+    /// Where jobs and workspaces are kept; by default `node` in the data directory.
+    pub state_dir: Option<PathBuf>,
+    /// The node's name; by default the machine's.
+    pub slug: Option<String>,
+    /// How many jobs run at once.
+    pub max_concurrency: u32,
+    /// Where health is served; nowhere by default.
+    pub health_listen: Option<String>,
+    /// How long a task's workspace is kept after its last job, in hours.
+    pub workspace_retention_h: u32,
+    /// Directories that jobs may read beyond the system's own, such as `/opt/toolchain`.
+    pub expose: Vec<PathBuf>,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        Self {
+            orchestrator_url: "http://127.0.0.1:12080".to_owned(),
+            join_token_file: None,
+            state_dir: None,
+            slug: None,
+            max_concurrency: 4,
+            health_listen: None,
+            workspace_retention_h: 24,
+            expose: vec![],
+        }
+    }
+}
+
+impl Section for NodeOptions {
+    const NAME: &'static str = "node";
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if !(1..=MAX_CONCURRENCY).contains(&self.max_concurrency) {
+            let allowed = format!("1 to {MAX_CONCURRENCY}");
+            faults.push(Fault::new("node.max_concurrency", self.max_concurrency, allowed));
+        }
+        if !(1..=MAX_RETENTION_H).contains(&self.workspace_retention_h) {
+            let allowed = format!("1 to {MAX_RETENTION_H}");
+            let value = self.workspace_retention_h;
+            faults.push(Fault::new("node.workspace_retention_h", value, allowed));
+        }
+        if let Some(slug) = self.slug.as_deref().filter(|slug| slugged(slug) != *slug) {
+            let allowed = format!("1 to {MAX_SLUG} lowercase letters, digits and dashes");
+            faults.push(Fault::new("node.slug", slug, allowed));
+        }
+        for path in self.expose.iter().filter(|path| !is_exposable(path)) {
+            let allowed = "an absolute path without links in it, and not /";
+            faults.push(Fault::new("node.expose", path.display(), allowed));
+        }
+        faults
+    }
+}
+
+impl NodeOptions {
+    /// What the agent needs, with defaults below `data_dir`.
+    pub fn agent(&self, data_dir: &Path) -> AgentOptions {
+        let or = |path: &Option<PathBuf>, name: &str| {
+            path.clone().unwrap_or_else(|| data_dir.join(name))
+        };
+        let mut sandbox = SandboxOptions::new(or(&self.state_dir, "node"));
+        sandbox.expose.clone_from(&self.expose);
+        AgentOptions {
+            orchestrator_url: self.orchestrator_url.clone(),
+            join_token_file: or(&self.join_token_file, "join.token"),
+            slug: self.slug.clone().unwrap_or_else(machine_slug),
+            max_concurrency: self.max_concurrency,
+            workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
+            sandbox,
+        }
+    }
+}
+
+/// A link could lead anywhere inside the sandbox's own root.
+fn is_exposable(path: &Path) -> bool {
+    path.is_absolute()
+        && path.parent().is_some()
+        && path.canonicalize().map_or(true, |real| real == path)
+}
+
+fn machine_slug() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match slugged(&name) {
+        slug if slug.is_empty() => "node".to_owned(),
+        slug => slug,
+    }
+}
+
+/// `name` in the letters a slug may have.
+fn slugged(name: &str) -> String {
+    let slug: String = name
+        .trim()
+        .to_ascii_lowercase()
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+        .take(MAX_SLUG)
+        .collect();
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_setting_out_of_range_is_reported_at_once() {
+        let options = NodeOptions {
+            max_concurrency: 0,
+            slug: Some("My Node".to_owned()),
+            expose: vec!["relative".into()],
+            ..NodeOptions::default()
+        };
+
+        let faults: Vec<_> = options.faults().iter().map(ToString::to_string).collect();
+
+        assert_eq!(
+            faults,
+            [
+                "node.max_concurrency is 0; allowed is 1 to 64",
+                "node.slug is My Node; allowed is 1 to 64 lowercase letters, digits and dashes",
+                "node.expose is relative; allowed is an absolute path without links in it, and not /",
+            ]
+        );
+    }
+
+    #[test]
+    fn node_paths_default_to_the_data_directory() {
+        let agent = NodeOptions::default().agent(Path::new("/data"));
+
+        assert_eq!(agent.join_token_file, Path::new("/data/join.token"));
+        assert_eq!(agent.sandbox.state_dir, Path::new("/data/node"));
+    }
+
+    #[test]
+    fn a_machine_name_becomes_a_slug() {
+        assert_eq!(slugged("Build_Host.example\n"), "build-host-example");
+    }
+}

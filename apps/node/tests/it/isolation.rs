@@ -1,0 +1,167 @@
+//! What a job can see and change.
+
+use std::fs;
+
+use cynode_domain::job::Ending;
+
+use crate::workbench::{Workbench, command, script};
+
+const EXITED_0: Ending = Ending::Exited { code: 0 };
+
+#[test]
+fn a_command_prints_and_its_exit_code_is_kept() {
+    let bench = Workbench::new();
+
+    let done = bench.run("echo out; echo err >&2; exit 7");
+
+    assert_eq!(done.ending(), &Ending::Exited { code: 7 });
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("out\n", "err\n"));
+}
+
+#[test]
+fn a_command_ended_by_a_signal_exits_with_128_and_the_signal() {
+    let done = Workbench::new().run("kill -9 $$");
+
+    assert_eq!(done.ending(), &Ending::Exited { code: 137 });
+}
+
+#[test]
+fn a_script_runs_in_the_interpreter_of_its_first_line() {
+    let done = Workbench::new().finish(script("#!/bin/bash\necho ${BASH_VERSION:+bash} $0\n"));
+
+    assert_eq!(done.stdout, "bash /job/script\n");
+}
+
+#[test]
+fn a_script_without_a_first_line_runs_in_sh() {
+    let done = Workbench::new().finish(script("echo plain\n"));
+
+    assert_eq!((done.ending(), done.stdout.as_str()), (&EXITED_0, "plain\n"));
+}
+
+#[test]
+fn an_interpreter_that_does_not_exist_means_the_job_did_not_start() {
+    let done = Workbench::new().finish(script("#!/no/such/interpreter\n"));
+
+    let Ending::NotStarted { reason } = done.ending() else { panic!("{done:?}") };
+    assert!(reason.contains("/job/script cannot be started"), "{reason}");
+}
+
+#[test]
+fn the_probe_reports_what_is_enforced() {
+    let bench = Workbench::new();
+    let features = &bench.sandbox.level().features;
+
+    for feature in
+        ["pid_namespace", "mount_namespace", "network_namespace", "no_new_privs", "seccomp"]
+    {
+        assert!(features.iter().any(|have| have == feature), "{feature} is not in {features:?}");
+    }
+}
+
+#[test]
+fn jobs_have_no_network_but_their_own_loopback() {
+    let bench = Workbench::new();
+
+    let devices = bench.run("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '");
+    let outside = bench.finish(script("#!/bin/bash\nexec 3<>/dev/tcp/192.0.2.1/80\n"));
+    let loopback = bench.finish(script("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/80\n"));
+
+    assert_eq!(devices.stdout, "lo\n");
+    assert!(outside.stderr.contains("Network is unreachable"), "{}", outside.stderr);
+    assert!(loopback.stderr.contains("Connection refused"), "{}", loopback.stderr);
+}
+
+#[test]
+fn files_of_the_host_are_not_visible_to_jobs() {
+    let bench = Workbench::new();
+    let secret = bench.state.path().join("secret");
+    fs::write(&secret, "secret").unwrap();
+
+    let done = bench.run(&format!("ls -d /root /home /var /etc/shadow /sys {}", secret.display()));
+    let root = bench.run("ls /");
+
+    assert_eq!(done.stdout, "");
+    assert!(!root.stdout.contains("root") && root.stdout.contains("workspace"), "{}", root.stdout);
+}
+
+#[test]
+fn jobs_write_only_to_their_own_directories() {
+    let bench = Workbench::new();
+
+    let refused = bench.run("for f in /x /etc/x /usr/x /usr/bin/x /dev/x /job/x /proc/sys/kernel/hostname; do echo 1 > $f && echo wrote $f; done 2>/dev/null; exit 0");
+    let allowed = bench.run("for f in /workspace/x $CYNODE_ARTIFACTS_DIR/x /tmp/x /dev/shm/x /dev/null /dev/stdout; do echo ok > $f || echo $f; done");
+
+    assert_eq!(refused.stdout, "");
+    assert_eq!((allowed.stdout.as_str(), allowed.stderr.as_str()), ("ok\n", ""));
+}
+
+#[test]
+fn the_environment_of_a_job_is_the_promised_one_and_nothing_else() {
+    let bench = Workbench::new();
+    let job = command("env | sort | grep -v '^_=\\|^PWD=\\|^SHLVL=\\|^OLDPWD='");
+    let (task, id) = (job.task_id, job.job_id);
+
+    let done = bench.finish(job);
+
+    assert_eq!(
+        done.stdout,
+        format!(
+            "CYNODE_ARTIFACTS_DIR=/job/artifacts\nCYNODE_JOB_ID={id}\nCYNODE_TASK_ID={task}\n\
+             CYNODE_WORKSPACE_DIR=/workspace\nHOME=/workspace\nLANG=C.UTF-8\n\
+             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+        )
+    );
+}
+
+#[test]
+fn jobs_of_one_task_share_a_workspace_and_others_do_not_see_it() {
+    let bench = Workbench::new();
+    let first = command("echo 1 > note");
+    let mut second = command("cat note");
+    second.task_id = first.task_id;
+    bench.finish(first);
+
+    assert_eq!(bench.finish(second).stdout, "1\n");
+    assert_eq!(bench.run("ls").stdout, "");
+}
+
+#[test]
+fn jobs_have_no_capabilities_and_cannot_make_namespaces() {
+    let bench = Workbench::new();
+
+    let status = bench.run("grep -E '^(Cap...|NoNewPrivs|Seccomp):' /proc/self/status");
+    let unshare = bench.run("unshare --user true");
+    let mount = bench.run("mount -t tmpfs none /tmp");
+
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert!(status.stdout.contains(&format!("{set}:\t0000000000000000")), "{}", status.stdout);
+    }
+    assert!(status.stdout.contains("NoNewPrivs:\t1"), "{}", status.stdout);
+    assert!(status.stdout.contains("Seccomp:\t2"), "{}", status.stdout);
+    assert_ne!(unshare.ending(), &EXITED_0);
+    assert_ne!(mount.ending(), &EXITED_0);
+}
+
+#[test]
+fn a_job_sees_only_its_own_processes_and_cannot_end_its_sandbox() {
+    let done = Workbench::new().run("kill -9 1; ls /proc | grep -c '^[0-9]'; echo alive");
+
+    let [count, alive] = done.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{done:?}") };
+    assert!(count.parse::<u32>().unwrap() < 8, "{count}");
+    assert_eq!(alive, "alive");
+}
+
+#[test]
+fn nothing_a_job_writes_belongs_to_root() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    use std::os::unix::fs::MetadataExt as _;
+    let bench = Workbench::new();
+    let done = bench.run("echo 1 > $CYNODE_ARTIFACTS_DIR/x; id -u");
+
+    let owner = fs::metadata(done.dir.artifacts().join("x")).unwrap().uid();
+    assert!(owner >= 2_000_000, "{owner}");
+    assert_eq!(done.stdout, format!("{owner}\n"));
+}

@@ -1,0 +1,148 @@
+//! Jobs that reach their bounds, and what is left of them.
+
+use std::time::{Duration, Instant};
+
+use cynode_domain::job::{Ending, Limits};
+
+use crate::workbench::{Workbench, limits, script};
+
+fn limit(ending: &Ending) -> &str {
+    match ending {
+        Ending::LimitReached { limit } => limit,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_job_that_runs_too_long_is_ended() {
+    let short = Limits { timeout_s: 1, ..limits() };
+
+    let done = Workbench::new().run_within("echo begun; sleep 60", short);
+
+    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::TimedOut, "begun\n"));
+}
+
+#[test]
+fn a_job_that_ignores_the_request_to_end_is_killed() {
+    let short = Limits { timeout_s: 1, ..limits() };
+    let begun = Instant::now();
+
+    let line =
+        "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & while :; do sleep 1; done";
+    let done = Workbench::new().run_within(line, short);
+
+    assert_eq!(done.ending(), &Ending::TimedOut);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_job_asked_to_end_may_clean_up() {
+    let short = Limits { timeout_s: 1, ..limits() };
+
+    let done = Workbench::new()
+        .run_within("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.1; done", short);
+
+    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::TimedOut, "cleaned\n"));
+}
+
+#[test]
+fn long_output_is_cut_and_marked() {
+    let few = Limits { output_bytes: 10, ..limits() };
+
+    let done = Workbench::new().run_within("seq 100; seq 3 >&2", few);
+
+    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("1\n2\n3\n4\n5\n", "1\n2\n3\n"));
+    assert!(done.outcome.truncated.stdout && !done.outcome.truncated.stderr);
+}
+
+#[test]
+fn a_job_that_prints_for_ever_is_ended() {
+    let few = Limits { output_bytes: 1024, ..limits() };
+
+    let done = Workbench::new().run_within("yes", few);
+
+    assert!(limit(done.ending()).contains("printed"), "{done:?}");
+    assert_eq!(done.stdout.len(), 1024);
+}
+
+#[test]
+fn a_fork_bomb_ends_within_its_bounds() {
+    let few = Limits { processes: 64, timeout_s: 3, ..limits() };
+    let bomb = script("#!/bin/bash\n:(){ :|:& };:\nwait\nsleep 60\n");
+    let bench = Workbench::new();
+
+    let done = bench.finish(cynode_wire::nodes::Assignment { limits: few, ..bomb });
+
+    assert!(
+        matches!(
+            done.ending(),
+            Ending::TimedOut | Ending::Exited { .. } | Ending::LimitReached { .. }
+        ),
+        "{done:?}"
+    );
+    assert_eq!(bench.run("echo fine").stdout, "fine\n");
+}
+
+#[test]
+fn a_job_cannot_have_more_processes_than_allowed() {
+    let few = Limits { processes: 16, ..limits() };
+
+    let line = "for i in $(seq 40); do sleep 5 & done; echo done";
+    let done = Workbench::new().run_within(line, few);
+
+    let is_refused =
+        done.stderr.contains("fork") || matches!(done.ending(), Ending::LimitReached { .. });
+    assert!(is_refused, "{done:?}");
+}
+
+#[test]
+fn a_job_that_takes_too_much_memory_is_ended() {
+    let little = Limits { memory_mib: 64, ..limits() };
+
+    let done = Workbench::new().run_within("perl -e '$x = \"x\" x 400_000_000; sleep 20'", little);
+
+    assert_eq!(limit(done.ending()), "it used more than 64 MiB of memory");
+}
+
+#[test]
+fn memory_hidden_in_temporary_files_counts() {
+    let little = Limits { memory_mib: 32, ..limits() };
+
+    let line = "head -c 15M /dev/zero > /tmp/a; head -c 15M /dev/zero > /dev/shm/b; exec perl -e '$x = \"x\" x 8_000_000; sleep 20'";
+    let done = Workbench::new().run_within(line, little);
+
+    assert_eq!(limit(done.ending()), "it used more than 32 MiB of memory");
+}
+
+#[test]
+fn one_file_cannot_fill_the_disk() {
+    let little = Limits { disk_mib: 4, ..limits() };
+
+    let done = Workbench::new().run_within("head -c 1G /dev/zero > big", little);
+
+    assert_eq!(limit(done.ending()), "the workspace and artifacts filled 4 MiB of disk");
+}
+
+#[test]
+fn many_files_cannot_fill_the_disk() {
+    let little = Limits { disk_mib: 4, ..limits() };
+
+    let line =
+        "i=0; while :; do i=$((i+1)); head -c 100K /dev/zero > $CYNODE_ARTIFACTS_DIR/f$i; done";
+    let done = Workbench::new().run_within(line, little);
+
+    assert_eq!(limit(done.ending()), "the workspace and artifacts filled 4 MiB of disk");
+}
+
+#[test]
+fn a_background_process_does_not_outlive_its_job() {
+    let bench = Workbench::new();
+    let begun = Instant::now();
+
+    let done = bench.run("setsid sleep 4242.4242 >/dev/null 2>&1 & echo left");
+
+    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::Exited { code: 0 }, "left\n"));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(crate::workbench::processes_naming("4242.4242".as_ref()).is_empty());
+}

@@ -1,0 +1,99 @@
+//! Jobs without their node: canceled, orphaned, killed, and never run twice.
+
+use std::fs;
+
+use cynode_domain::job::Ending;
+use cynode_worker::job_dir::{JobDir, JobDirError, StopRequest};
+use cynode_worker::sandbox::conclude;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::workbench::{Workbench, command, eventually, processes_naming};
+
+/// Starts a job and returns once its command has begun.
+fn begun(bench: &Workbench, line: &str) -> (JobDir, cynode_worker::sandbox::Watch) {
+    let job = command(&format!("touch begun; {line}"));
+    let workspace = bench.sandbox.workspace(job.task_id);
+    let dir = bench.sandbox.accept(job).unwrap();
+    let watch = bench.sandbox.start(&dir);
+    eventually("the start", || workspace.join("begun").exists().then_some(()));
+    (dir, watch)
+}
+
+/// The supervisor is the first process of a job: its parts are named after the same directory.
+fn supervisor(dir: &JobDir) -> Pid {
+    Pid::from_raw(processes_naming(dir.path()).into_iter().min().unwrap())
+}
+
+#[test]
+fn a_canceled_job_says_so() {
+    let bench = Workbench::new();
+    let (dir, watch) = begun(&bench, "sleep 60");
+
+    dir.request_stop(StopRequest::Cancel).unwrap();
+
+    assert_eq!(watch.wait().ending, Ending::Canceled);
+}
+
+#[test]
+fn a_job_of_a_stopping_node_is_interrupted() {
+    let bench = Workbench::new();
+    let (dir, watch) = begun(&bench, "sleep 60");
+
+    dir.request_stop(StopRequest::NodeStops).unwrap();
+
+    let reason = "the node was stopped".to_owned();
+    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+}
+
+#[test]
+fn a_supervisor_told_to_end_ends_its_job_first() {
+    let bench = Workbench::new();
+    let (dir, watch) = begun(&bench, "sleep 60");
+
+    kill(supervisor(&dir), Signal::SIGTERM).unwrap();
+
+    let reason = "the job's supervisor was told to stop".to_owned();
+    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+}
+
+#[test]
+fn a_killed_supervisor_takes_its_sandbox_along_and_the_job_is_interrupted() {
+    let bench = Workbench::new();
+    let (dir, watch) = begun(&bench, "sleep 3131.3131");
+
+    kill(supervisor(&dir), Signal::SIGKILL).unwrap();
+
+    let reason = "its supervisor ended without a result".to_owned();
+    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+    eventually("the end of the sandbox", || {
+        processes_naming("3131.3131".as_ref()).is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_job_accepted_twice_runs_once() {
+    let bench = Workbench::new();
+    let job = command("echo run >> count; cat count");
+    let done = bench.finish(job.clone());
+
+    let again = bench.sandbox.accept(job.clone());
+    let restarted = bench.sandbox.start(&done.dir).wait();
+
+    assert!(matches!(again, Err(JobDirError::Exists)));
+    assert_eq!(restarted, done.outcome);
+    let count = fs::read_to_string(bench.sandbox.workspace(job.task_id).join("count")).unwrap();
+    assert_eq!(count, "run\n");
+}
+
+#[test]
+fn a_job_accepted_but_never_started_counts_as_interrupted() {
+    let bench = Workbench::new();
+    let dir = bench.sandbox.accept(command("true")).unwrap();
+
+    let outcome = bench.sandbox.adopt(&dir).wait();
+
+    let reason = "its node stopped before it started".to_owned();
+    assert_eq!(outcome.ending, Ending::Interrupted { reason });
+    assert_eq!(conclude(&dir), outcome);
+}

@@ -1,0 +1,120 @@
+//! A place to run jobs in real sandboxes without an orchestrator.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cynode_domain::ids::{JobId, RunId, TaskId};
+use cynode_domain::job::{Action, Ending, Limits};
+use cynode_wire::jobs::Stream;
+use cynode_wire::nodes::Assignment;
+use cynode_worker::job_dir::JobDir;
+use cynode_worker::sandbox::{Sandbox, SandboxOptions};
+use cynode_worker::spec::Outcome;
+
+/// Long enough for any of these tests on a busy machine, short enough to notice a hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Workbench {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) state: tempfile::TempDir,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) dir: JobDir,
+}
+
+impl Done {
+    pub(crate) fn ending(&self) -> &Ending {
+        &self.outcome.ending
+    }
+}
+
+impl Workbench {
+    pub(crate) fn new() -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let mut options = SandboxOptions::new(state.path().to_owned());
+        options.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
+        let sandbox = Sandbox::prepare(options).unwrap();
+        assert!(sandbox.level().supported, "no sandbox here: {:?}", sandbox.level().reason);
+        Self { sandbox, state }
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Done {
+        self.run_within(line, limits())
+    }
+
+    pub(crate) fn run_within(&self, line: &str, limits: Limits) -> Done {
+        self.finish(Assignment { limits, ..command(line) })
+    }
+
+    pub(crate) fn finish(&self, assignment: Assignment) -> Done {
+        let dir = self.sandbox.accept(assignment).unwrap();
+        let outcome = self.sandbox.start(&dir).wait();
+        Done {
+            outcome,
+            stdout: kept(&dir, Stream::Stdout),
+            stderr: kept(&dir, Stream::Stderr),
+            dir,
+        }
+    }
+}
+
+impl Drop for Workbench {
+    fn drop(&mut self) {
+        let left = processes_naming(self.state.path());
+        assert!(left.is_empty() || std::thread::panicking(), "left behind: {left:?}");
+    }
+}
+
+pub(crate) fn command(line: &str) -> Assignment {
+    Assignment {
+        job_id: JobId::generate(),
+        task_id: TaskId::generate(),
+        run_id: RunId::generate(),
+        action: Action::Command { line: line.to_owned() },
+        limits: limits(),
+        attachments: vec![],
+    }
+}
+
+pub(crate) fn script(text: &str) -> Assignment {
+    Assignment { action: Action::Script { text: text.to_owned() }, ..command("") }
+}
+
+/// Bounds that a hanging test would meet early.
+pub(crate) fn limits() -> Limits {
+    Limits { timeout_s: 30, ..Limits::default() }
+}
+
+pub(crate) fn kept(dir: &JobDir, stream: Stream) -> String {
+    fs::read_to_string(dir.stream(stream)).unwrap()
+}
+
+/// The processes of the host whose command line names `text`.
+pub(crate) fn processes_naming(text: &Path) -> Vec<i32> {
+    let text = text.to_str().unwrap();
+    let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains(text).then_some(pid)
+    });
+    pids.collect()
+}
+
+/// Waits for something another process does.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

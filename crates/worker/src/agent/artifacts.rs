@@ -1,0 +1,136 @@
+//! Handing back the files a job left.
+//!
+//! What is in that directory was made by a stranger: links are never followed, special files never
+//! opened, and a file is opened by a path that cannot leave the directory.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use cynode_client::Client;
+use cynode_domain::ids::JobId;
+use nix::dir::{Dir, Type};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+
+use super::{Context, blocking};
+use crate::job_dir::JobDir;
+
+const MAX_FILES: usize = 1000;
+const MAX_DEPTH: usize = 32;
+
+/// Uploads every regular file; one that is refused is left out and logged.
+pub(super) async fn upload(context: &Context, job: JobId, dir: &JobDir) {
+    let root = dir.artifacts();
+    let listed = root.clone();
+    let paths = blocking(move || list(&listed)).await.unwrap_or_default();
+    if paths.len() >= MAX_FILES {
+        tracing::warn!(job.id = %job, "job {job} left too many files: {MAX_FILES} are kept");
+    }
+    for path in paths {
+        let (root, path) = (&root, &path);
+        let put = |client: Client| async move {
+            match open_beneath(root, path) {
+                Ok(file) => {
+                    let body = reqwest::Body::from(tokio::fs::File::from_std(file));
+                    client.node_put_artifact(job, path, body).await.map(drop)
+                }
+                // Gone or unreadable: as good as never written.
+                Err(_) => Ok(()),
+            }
+        };
+        if let Err(error) = context.persist(job, put).await {
+            tracing::warn!(job.id = %job, "artifact {path} of job {job} is left out: {error}");
+        }
+    }
+}
+
+/// The paths of regular files under `root`, sorted, relative to it.
+fn list(root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![(PathBuf::new(), 0)];
+    while let Some((path, depth)) = pending.pop() {
+        let Ok(mut entries) = open_dir(root, &path) else { continue };
+        let Ok(fd) = entries.as_fd().try_clone_to_owned() else { continue };
+        for entry in entries.iter().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == "." || name == ".." || found.len() >= MAX_FILES {
+                continue;
+            }
+            let inside = path.join(&name);
+            match kind(&fd, &entry) {
+                Some(Type::File) => found.push(inside.to_string_lossy().into_owned()),
+                Some(Type::Directory) if depth < MAX_DEPTH => pending.push((inside, depth + 1)),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Some filesystems do not tell the kind of an entry in the listing.
+fn kind(dir: &OwnedFd, entry: &nix::dir::Entry) -> Option<Type> {
+    entry.file_type().or_else(|| {
+        let stat = fstatat(dir, entry.file_name(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+        match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
+            SFlag::S_IFREG => Some(Type::File),
+            SFlag::S_IFDIR => Some(Type::Directory),
+            _ => None,
+        }
+    })
+}
+
+fn open_dir(root: &Path, path: &Path) -> nix::Result<Dir> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    Dir::from_fd(open_in(root, path, OFlag::O_DIRECTORY)?)
+}
+
+fn open_beneath(root: &Path, path: &str) -> nix::Result<File> {
+    // Without waiting: a pipe that took a file's place must not hold the node up.
+    open_in(root, Path::new(path), OFlag::O_NONBLOCK).map(File::from)
+}
+
+fn open_in(root: &Path, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    let root = open(root, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let how = OpenHow::new()
+        .flags(flags | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
+        .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
+    openat2(root, path, how)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read as _;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_listed_and_links_are_not_followed() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "s").unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        fs::write(root.path().join("a/b/report.txt"), "r").unwrap();
+        fs::write(root.path().join("z.txt"), "z").unwrap();
+        symlink(outside.path(), root.path().join("dir-link")).unwrap();
+        symlink(outside.path().join("secret"), root.path().join("file-link")).unwrap();
+
+        assert_eq!(list(root.path()), ["a/b/report.txt", "z.txt"]);
+    }
+
+    #[test]
+    fn a_path_through_a_link_cannot_be_opened() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret"), "s").unwrap();
+        symlink(outside.path(), root.path().join("link")).unwrap();
+        fs::write(root.path().join("plain"), "p").unwrap();
+        let mut text = String::new();
+
+        assert!(open_beneath(root.path(), "link/secret").is_err());
+        assert!(open_beneath(root.path(), "../secret").is_err());
+        open_beneath(root.path(), "plain").unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "p");
+    }
+}

@@ -1,0 +1,147 @@
+//! One job from its assignment to the delivery of its result.
+
+use std::sync::Arc;
+
+use cynode_domain::ids::JobId;
+use cynode_domain::job::Ending;
+use cynode_wire::nodes::Assignment;
+
+use super::{Context, artifacts, attachments, blocking, logs, result};
+use crate::job_dir::{JobDir, JobDirError, StopRequest};
+use crate::sandbox::{Watch, conclude, ended, remove_tree};
+use crate::spec::Outcome;
+
+/// Takes a new job on. False if the node has it or had it.
+pub(super) fn begin(context: &Arc<Context>, assignment: Assignment) -> bool {
+    let job = assignment.job_id;
+    let is_new = context.roster.admit(job, Some(assignment.task_id));
+    if is_new {
+        let context = Arc::clone(context);
+        context.tasks.clone().spawn("job", async move {
+            match start(&context, assignment).await {
+                Ok((dir, watch)) => see_through(&context, job, &dir, watch).await,
+                Err(error) => give_up(&context, job, &error),
+            }
+        });
+    }
+    is_new
+}
+
+/// Takes over a job that an earlier node accepted.
+pub(super) fn adopt(context: &Arc<Context>, job: JobId, dir: JobDir) {
+    let task = dir.spec().ok().map(|spec| spec.assignment.task_id);
+    if context.roster.admit(job, task) {
+        context.roster.accepted(job, task, &dir);
+        let context = Arc::clone(context);
+        context.tasks.clone().spawn("job", async move {
+            let watch = context.sandbox.adopt(&dir);
+            see_through(&context, job, &dir, watch).await;
+        });
+    }
+}
+
+/// The job was not accepted, so nothing ran; the orchestrator will assign it again.
+fn give_up(context: &Context, job: JobId, error: &JobDirError) {
+    match error {
+        JobDirError::Exists => tracing::warn!(job.id = %job, "job {job} was accepted before"),
+        JobDirError::Io { .. } => {
+            let error = error as &dyn std::error::Error;
+            tracing::error!(job.id = %job, error, "job {job} cannot be accepted");
+        }
+    }
+    context.roster.remove(job);
+}
+
+async fn start(
+    context: &Arc<Context>,
+    assignment: Assignment,
+) -> Result<(JobDir, Watch), JobDirError> {
+    let job = assignment.job_id;
+    let sandbox = context.sandbox.clone();
+    let accepted = assignment.clone();
+    let dir = blocking(move || sandbox.accept(accepted)).await??;
+    context.roster.accepted(job, None, &dir);
+    tracing::info!(job.id = %job, task.id = %assignment.task_id, "job {job} accepted");
+    let fetched = attachments::fetch(context, &assignment).await;
+    let (sandbox, prepared) = (context.sandbox.clone(), dir.clone());
+    let watch = blocking(move || match refusal(&prepared, fetched) {
+        None => sandbox.start(&prepared),
+        Some(ending) => {
+            // Should this fail, the job counts as interrupted, which is true as well.
+            let _ = prepared.set_outcome(&ended(ending));
+            sandbox.adopt(&prepared)
+        }
+    })
+    .await?;
+    Ok((dir, watch))
+}
+
+/// How a job ends that shall not start after all.
+fn refusal(dir: &JobDir, fetched: Result<(), String>) -> Option<Ending> {
+    match (dir.stop_request(), fetched) {
+        (Some(StopRequest::Cancel), _) => Some(Ending::Canceled),
+        (Some(StopRequest::NodeStops), _) => {
+            Some(Ending::Interrupted { reason: "the node was stopped".to_owned() })
+        }
+        (None, Err(reason)) => Some(Ending::NotStarted { reason }),
+        (None, Ok(())) => None,
+    }
+}
+
+/// Follows a job to its end and delivers what came of it.
+async fn see_through(context: &Arc<Context>, job: JobId, dir: &JobDir, mut watch: Watch) {
+    metrics::gauge!("cynode_node_jobs_running").increment(1);
+    let mut logs = logs::Logs::new(job, dir);
+    tokio::select! {
+        () = watch.ended() => {}
+        () = logs.follow(context) => {}
+    }
+    metrics::gauge!("cynode_node_jobs_running").decrement(1);
+    let concluded = dir.clone();
+    let outcome = blocking(move || conclude(&concluded)).await;
+    context.roster.ended(job);
+    match outcome {
+        Ok(outcome) => {
+            let how = outcome.ending.describe();
+            tracing::info!(job.id = %job, "job {job} {how}");
+            deliver(context, job, dir, &outcome, logs).await;
+            discard(context, job, dir).await;
+        }
+        Err(error) => {
+            tracing::error!(job.id = %job, %error, "job {job} is left for the next start")
+        }
+    }
+}
+
+async fn deliver(
+    context: &Context,
+    job: JobId,
+    dir: &JobDir,
+    outcome: &Outcome,
+    mut logs: logs::Logs,
+) {
+    logs.finish(context).await;
+    artifacts::upload(context, job, dir).await;
+    let result = result::of(dir, outcome);
+    let result = &result;
+    let send = |client: cynode_client::Client| async move { client.node_finish(job, result).await };
+    if let Err(error) = context.persist(job, send).await {
+        tracing::warn!(job.id = %job, "the result of job {job} is not wanted: {error}");
+    }
+}
+
+/// The directory leaves its name at once; its content goes away in the background.
+async fn discard(context: &Arc<Context>, job: JobId, dir: &JobDir) {
+    let trash = context.sandbox.trash_dir().join(job.to_string());
+    let from = dir.path().to_owned();
+    match tokio::fs::rename(&from, &trash).await {
+        Ok(()) => context.roster.remove(job),
+        Err(error) => tracing::error!(job.id = %job, %error, "job {job} cannot be put away"),
+    }
+    context.tasks.spawn("discard", async move {
+        let removed = blocking(move || remove_tree(&trash)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(job.id = %job, %error, "files of job {job} are left behind");
+        }
+    });
+}

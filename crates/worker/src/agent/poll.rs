@@ -1,0 +1,76 @@
+//! The long poll: shows that the node lives, and brings jobs and requests to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_wire::nodes::{Poll, PollView};
+
+use super::backoff::Backoff;
+use super::{Context, job};
+use crate::job_dir::StopRequest;
+
+const WAIT_MS: u32 = 20_000;
+/// An answer that says nothing new comes again at once; this keeps that from becoming a storm.
+const NOTHING_NEW: Duration = Duration::from_millis(200);
+
+/// Polls for ever.
+pub(super) async fn run(context: &Arc<Context>) {
+    let mut backoff = Backoff::new();
+    let mut is_reachable = true;
+    loop {
+        let answer = tokio::select! {
+            answer = poll(context) => answer,
+            // A slot is free or a result delivered: say so now instead of when the poll ends.
+            () = context.roster.changed() => continue,
+        };
+        match answer {
+            Ok(view) => {
+                if !std::mem::replace(&mut is_reachable, true) {
+                    tracing::info!("the orchestrator answers again");
+                }
+                context.readiness.set_ready();
+                backoff.reset();
+                if !obey(context, view) {
+                    tokio::time::sleep(NOTHING_NEW).await;
+                }
+            }
+            Err(error) => {
+                if std::mem::replace(&mut is_reachable, false) {
+                    tracing::warn!("the orchestrator does not answer, jobs go on: {error}");
+                }
+                context.readiness.set_waiting(format!("the orchestrator does not answer: {error}"));
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+async fn poll(context: &Context) -> Result<PollView, super::link::LinkError> {
+    let slots = match context.sandbox.level().supported {
+        true => context.options.max_concurrency,
+        false => 0,
+    };
+    let body = Poll {
+        holding: context.roster.holding(),
+        free_slots: slots.saturating_sub(context.roster.running()),
+        wait_ms: WAIT_MS,
+    };
+    let body = &body;
+    context.link.call(|client| async move { client.node_poll(body).await }).await
+}
+
+/// Does what the answer asks. False if it was not empty and yet asked for nothing new.
+fn obey(context: &Arc<Context>, view: PollView) -> bool {
+    let is_empty = view.assignments.is_empty() && view.cancel.is_empty() && view.forget.is_empty();
+    let mut is_news = is_empty;
+    for assignment in view.assignments {
+        is_news |= job::begin(context, assignment);
+    }
+    for job in view.cancel {
+        is_news |= context.roster.stop(job, StopRequest::Cancel);
+    }
+    for job in view.forget {
+        is_news |= context.roster.forget(job);
+    }
+    is_news
+}

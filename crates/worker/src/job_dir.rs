@@ -1,0 +1,276 @@
+//! The directory of one job: the only thing that a node, its successor and a sandbox share.
+//!
+//! ```text
+//! spec.json      what runs; written before the directory gets its name
+//! lock           locked by the job's supervisor for as long as it lives
+//! started        the sandbox was about to start
+//! stdout stderr  the kept output
+//! artifacts/     files the job hands back
+//! outcome.json   how it ended; written once, before the lock is freed
+//! cancel stop    requests to end it
+//! ```
+//!
+//! Invariant: a directory under its final name means the job was accepted.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use cynode_domain::ids::JobId;
+use cynode_wire::jobs::Stream;
+
+use crate::files;
+use crate::spec::{JobSpec, Outcome};
+
+/// Why a job directory could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JobDirError {
+    /// The job was accepted before; it must not start again.
+    #[error("the job was accepted before")]
+    Exists,
+    /// The disk refused.
+    #[error("{path} cannot be used")]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl JobDirError {
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Io { path: path.to_owned(), cause }
+    }
+}
+
+/// Who asked for a job to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopRequest {
+    /// A person, through the orchestrator.
+    Cancel,
+    /// The node, because it stops.
+    NodeStops,
+}
+
+impl StopRequest {
+    const ALL: [Self; 2] = [Self::Cancel, Self::NodeStops];
+
+    const fn file_name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::NodeStops => "stop",
+        }
+    }
+}
+
+/// The directory of one job. Cheap to clone; reading it never changes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobDir {
+    path: PathBuf,
+}
+
+impl JobDir {
+    /// The directory at `path`, which exists.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Accepts a job: makes its directory durable under `jobs`, or says it was accepted before.
+    ///
+    /// The directory is filled under a name that adoption ignores and renamed when complete.
+    pub fn create(jobs: &Path, spec: &JobSpec) -> Result<Self, JobDirError> {
+        let name = spec.assignment.job_id.to_string();
+        let path = jobs.join(&name);
+        if path.exists() {
+            return Err(JobDirError::Exists);
+        }
+        let draft = jobs.join(format!(".{name}"));
+        fill(&draft, spec).map_err(JobDirError::at(&draft))?;
+        fs::rename(&draft, &path).map_err(|cause| match cause.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => JobDirError::Exists,
+            _ => JobDirError::at(&path)(cause),
+        })?;
+        files::sync_parent(&path).map_err(JobDirError::at(&path))?;
+        Ok(Self { path })
+    }
+
+    /// Every job accepted under `jobs`; drafts of jobs that were not are removed.
+    pub fn list(jobs: &Path) -> Result<Vec<(JobId, Self)>, JobDirError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(jobs).map_err(JobDirError::at(jobs))? {
+            let path = entry.map_err(JobDirError::at(jobs))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match name.parse() {
+                Ok(id) => found.push((id, Self { path })),
+                Err(_) if name.starts_with('.') => {
+                    fs::remove_dir_all(&path).map_err(JobDirError::at(&path))?;
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What runs.
+    pub fn spec(&self) -> Result<JobSpec, JobDirError> {
+        let path = self.path.join("spec.json");
+        read_json(&path).map_err(JobDirError::at(&path))
+    }
+
+    /// How it ended; `None` while that is unknown.
+    pub fn outcome(&self) -> Option<Outcome> {
+        read_json(&self.path.join("outcome.json")).ok()
+    }
+
+    /// Writes down how it ended. The first outcome stays.
+    pub fn set_outcome(&self, outcome: &Outcome) -> Result<(), JobDirError> {
+        let path = self.path.join("outcome.json");
+        if path.exists() {
+            return Ok(());
+        }
+        files::write_json(&path, outcome).map_err(JobDirError::at(&path))
+    }
+
+    /// Whether the sandbox was at least about to start.
+    pub fn is_started(&self) -> bool {
+        self.path.join("started").exists()
+    }
+
+    pub(crate) fn mark_started(&self) -> io::Result<()> {
+        files::mark(&self.path.join("started"))
+    }
+
+    /// Asks the supervisor to end the job.
+    pub fn request_stop(&self, request: StopRequest) -> Result<(), JobDirError> {
+        let path = self.path.join(request.file_name());
+        File::create(&path).map(drop).map_err(JobDirError::at(&path))
+    }
+
+    /// The request to end the job, if there is one.
+    pub fn stop_request(&self) -> Option<StopRequest> {
+        StopRequest::ALL.into_iter().find(|request| self.path.join(request.file_name()).exists())
+    }
+
+    /// The file that keeps the output of `stream`.
+    pub fn stream(&self, stream: Stream) -> PathBuf {
+        self.path.join(stream.as_str())
+    }
+
+    /// Where the job leaves files to hand back.
+    pub fn artifacts(&self) -> PathBuf {
+        self.path.join("artifacts")
+    }
+
+    /// An empty directory to build the sandbox's root on.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.path.join("root")
+    }
+
+    /// Takes the lock for a supervisor about to start; `None` when one lives.
+    pub(crate) fn try_lock(&self) -> io::Result<Option<File>> {
+        let file = self.open_lock()?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(cause)) => Err(cause),
+        }
+    }
+
+    /// Waits, blocking, until no supervisor lives.
+    pub(crate) fn wait_unlocked(&self) -> io::Result<()> {
+        self.open_lock()?.lock()
+    }
+
+    fn open_lock(&self) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).open(self.path.join("lock"))
+    }
+}
+
+fn fill(draft: &Path, spec: &JobSpec) -> io::Result<()> {
+    if draft.exists() {
+        fs::remove_dir_all(draft)?;
+    }
+    let mut private = DirBuilder::new();
+    private.mode(0o700);
+    private.create(draft)?;
+    private.create(draft.join("artifacts"))?;
+    private.create(draft.join("root"))?;
+    for name in ["lock", "stdout", "stderr"] {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft.join(name))?;
+    }
+    files::write_json(&draft.join("spec.json"), spec)
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::{RunId, TaskId};
+    use cynode_domain::job::{Action, Limits};
+    use cynode_wire::nodes::Assignment;
+
+    use super::*;
+    use crate::spec::Isolation;
+
+    fn spec() -> JobSpec {
+        JobSpec {
+            assignment: Assignment {
+                job_id: JobId::generate(),
+                task_id: TaskId::generate(),
+                run_id: RunId::generate(),
+                action: Action::Command { line: "true".to_owned() },
+                limits: Limits::default(),
+                attachments: vec![],
+            },
+            workspace: PathBuf::from("/nowhere"),
+            isolation: Isolation::OwnUser,
+            expose: vec![],
+        }
+    }
+
+    #[test]
+    fn a_job_is_accepted_once_and_found_again() {
+        let jobs = tempfile::tempdir().unwrap();
+        let spec = spec();
+        let accepted = JobDir::create(jobs.path(), &spec).unwrap();
+
+        let again = JobDir::create(jobs.path(), &spec);
+
+        assert!(matches!(again, Err(JobDirError::Exists)));
+        assert_eq!(
+            JobDir::list(jobs.path()).unwrap(),
+            [(spec.assignment.job_id, accepted.clone())]
+        );
+        assert_eq!(accepted.spec().unwrap(), spec);
+    }
+
+    #[test]
+    fn a_half_made_directory_is_no_accepted_job() {
+        let jobs = tempfile::tempdir().unwrap();
+        fs::create_dir(jobs.path().join(format!(".{}", JobId::generate()))).unwrap();
+
+        assert_eq!(JobDir::list(jobs.path()).unwrap(), []);
+        assert_eq!(fs::read_dir(jobs.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_lock_tells_whether_a_supervisor_lives() {
+        let jobs = tempfile::tempdir().unwrap();
+        let dir = JobDir::create(jobs.path(), &spec()).unwrap();
+
+        let held = dir.try_lock().unwrap().unwrap();
+        assert!(dir.try_lock().unwrap().is_none());
+        drop(held);
+        assert!(dir.try_lock().unwrap().is_some());
+    }
+}

@@ -1,0 +1,104 @@
+//! Starting PID 1 of a sandbox.
+
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use cynode_wire::jobs::Stream;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Gid, Uid, chown};
+
+use super::disk::DiskWatch;
+use super::output::Output;
+use super::supervise::{Parts, Supervisor};
+use crate::entry;
+use crate::job_dir::JobDir;
+use crate::spec::{Isolation, JobSpec};
+
+/// Starts the sandbox of the job in `dir`, or says in words why it cannot be.
+pub(super) fn sandbox(dir: &JobDir) -> Result<Supervisor, String> {
+    let spec = dir.spec().map_err(|error| error.to_string())?;
+    let signals = block_signals().map_err(because("signals cannot be blocked"))?;
+    own_directories(dir, &spec).map_err(because("the workspace cannot be given to the job"))?;
+    leave_namespaces(spec.isolation)?;
+    dir.mark_started().map_err(because("the start cannot be written down"))?;
+    start_init(dir, &spec, signals).map_err(because("the sandbox process cannot be started"))
+}
+
+fn because<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
+    move |error| format!("{what}: {error}")
+}
+
+/// The signals a supervisor reacts to arrive in a file descriptor, so that one wait sees all.
+fn block_signals() -> nix::Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGTERM);
+    mask.add(Signal::SIGINT);
+    mask.add(Signal::SIGHUP);
+    mask.thread_block()?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+}
+
+/// The job owns what it may write to.
+fn own_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
+    if spec.isolation == Isolation::UserNamespace {
+        return Ok(());
+    }
+    let uid = spec.isolation.uid(spec.assignment.task_id);
+    for path in [&spec.workspace, &dir.artifacts()] {
+        chown(path, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
+    }
+    Ok(())
+}
+
+/// From here on, children of this process are in a process namespace of their own.
+fn leave_namespaces(isolation: Isolation) -> Result<(), String> {
+    let denied = because("this system does not allow process namespaces");
+    match isolation {
+        Isolation::OwnUser => unshare(CloneFlags::CLONE_NEWPID).map_err(denied),
+        Isolation::UserNamespace => {
+            let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+            unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID).map_err(denied)?;
+            map_ids(uid, gid).map_err(because("this system does not allow user namespaces"))
+        }
+    }
+}
+
+fn map_ids(uid: Uid, gid: Gid) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
+}
+
+fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Supervisor> {
+    let limits = spec.assignment.limits;
+    // PID 1 reports through its standard input: the one descriptor a child can be given by name.
+    let (reports, reporter) = io::pipe()?;
+    let mut init = Command::new(entry::SELF)
+        .arg0(entry::PROCESS_NAME)
+        .arg(entry::INIT)
+        .arg(dir.path())
+        .env_clear()
+        .stdin(OwnedFd::from(reporter))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let missing = || io::Error::other("a pipe is missing");
+    let stdout = OwnedFd::from(init.stdout.take().ok_or_else(missing)?);
+    let stderr = OwnedFd::from(init.stderr.take().ok_or_else(missing)?);
+    let keep = |pipe, stream| Output::new(pipe, &dir.stream(stream), limits.output_bytes);
+    Ok(Supervisor::new(Parts {
+        dir: dir.clone(),
+        limits,
+        outputs: [keep(stdout, Stream::Stdout)?, keep(stderr, Stream::Stderr)?],
+        disk: DiskWatch::new(vec![spec.workspace.clone(), dir.artifacts()], limits.disk_mib),
+        reports: File::from(OwnedFd::from(reports)),
+        init,
+        signals,
+    }))
+}
