@@ -1,1 +1,262 @@
-//! stub
+//! A small orchestrator: hands out jobs, remembers what a node tells it, and can go away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cynode_domain::ids::{ArtifactId, JobId, NodeId, TaskId};
+use cynode_runtime::clock::{Clock as _, SystemClock};
+use cynode_runtime::health::Readiness;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::jobs::{JobResult, Stream};
+use cynode_wire::nodes::{
+    AppendLog, Assignment, LogPosition, Poll, PollView, RegisterNode, RegisteredView,
+};
+use cynode_worker::agent::{Agent, AgentOptions};
+use cynode_worker::sandbox::SandboxOptions;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::workbench::PATIENCE;
+
+/// What the orchestrator knows.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) assigned: BTreeMap<JobId, Assignment>,
+    pub(crate) cancel: BTreeSet<JobId>,
+    pub(crate) forget: BTreeSet<JobId>,
+    pub(crate) results: BTreeMap<JobId, Vec<JobResult>>,
+    pub(crate) artifacts: BTreeMap<String, Vec<u8>>,
+    pub(crate) logs: BTreeMap<(JobId, &'static str), Vec<u8>>,
+    pub(crate) attachments: BTreeMap<String, Vec<u8>>,
+    pub(crate) registrations: u32,
+    pub(crate) polls: Vec<Poll>,
+    /// Assign every job in every answer, as an orchestrator that lost track would.
+    pub(crate) repeats_itself: bool,
+    /// Refuse every token a node has got so far.
+    pub(crate) valid_from: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fake {
+    known: Arc<Mutex<Known>>,
+    news: Arc<Notify>,
+}
+
+impl Fake {
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap()
+    }
+
+    /// Changes what the orchestrator wants, and wakes the poll that waits.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Known)) {
+        change(&mut self.known());
+        self.news.notify_waiters();
+    }
+
+    pub(crate) fn assign(&self, job: &Assignment) {
+        self.change(|known| {
+            known.assigned.insert(job.job_id, job.clone());
+        });
+    }
+
+    /// Serves on `address` until the handle is aborted.
+    pub(crate) async fn serve(&self, address: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let routes = Router::new()
+            .route("/v1/nodes/register", post(register))
+            .route("/v1/node/poll", post(poll))
+            .route("/v1/node/jobs/{job}/logs", post(logs))
+            .route("/v1/node/jobs/{job}/artifacts", put(artifact))
+            .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
+            .route("/v1/node/jobs/{job}/result", post(result))
+            .with_state(self.clone());
+        let served = async move { axum::serve(listener, routes).await.unwrap() };
+        (address, spawn(served))
+    }
+
+    /// Waits until the orchestrator knows something.
+    pub(crate) async fn wait<T>(&self, what: &str, look: impl Fn(&Known) -> Option<T>) -> T {
+        let waited = tokio::time::timeout(PATIENCE, async {
+            loop {
+                if let Some(found) = look(&self.known()) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        waited.await.unwrap_or_else(|_| panic!("{what} did not happen: {:?}", self.known()))
+    }
+
+    pub(crate) async fn result_of(&self, job: JobId) -> JobResult {
+        self.wait("the result", |known| known.results.get(&job)?.first().cloned()).await
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test owns the task and ends it")]
+fn spawn(future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(future)
+}
+
+/// A node in this process, with sandboxes made of the real program.
+pub(crate) struct Node {
+    shutdown: Shutdown,
+    pub(crate) running: JoinHandle<()>,
+}
+
+impl Node {
+    pub(crate) async fn start(state: &Path, orchestrator: SocketAddr) -> Self {
+        let agent = Agent::prepare(options(state, orchestrator), Readiness::new()).await.unwrap();
+        let shutdown = Shutdown::new();
+        let asked = shutdown.clone();
+        Self { shutdown, running: spawn(async move { agent.run(asked).await.unwrap() }) }
+    }
+
+    /// Stops as on SIGTERM.
+    pub(crate) async fn stop(self) {
+        self.shutdown.trigger();
+        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap();
+    }
+}
+
+fn options(state: &Path, orchestrator: SocketAddr) -> AgentOptions {
+    use std::os::unix::fs::PermissionsExt as _;
+    let join_token_file = state.join("join.token");
+    std::fs::write(&join_token_file, "join").unwrap();
+    std::fs::set_permissions(&join_token_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut sandbox = SandboxOptions::new(state.join("node"));
+    sandbox.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
+    AgentOptions {
+        orchestrator_url: format!("http://{orchestrator}"),
+        join_token_file,
+        slug: "test".to_owned(),
+        max_concurrency: 2,
+        workspace_retention: Duration::from_hours(1),
+        sandbox,
+    }
+}
+
+async fn register(
+    State(fake): State<Fake>,
+    headers: HeaderMap,
+    Json(_): Json<RegisterNode>,
+) -> Result<Json<RegisteredView>, StatusCode> {
+    if headers["authorization"] != "Bearer join" {
+        return Err(StatusCode::UNAUTHORIZED);
+    }
+    let mut known = fake.known();
+    known.registrations += 1;
+    let node_token = known.registrations.to_string();
+    Ok(Json(RegisteredView { node_id: NodeId::generate(), node_token }))
+}
+
+fn authorize(known: &Known, headers: &HeaderMap) -> Result<(), StatusCode> {
+    let token = headers["authorization"].to_str().unwrap().trim_start_matches("Bearer ");
+    let is_valid = token.parse::<u32>().is_ok_and(|number| number > known.valid_from);
+    is_valid.then_some(()).ok_or(StatusCode::UNAUTHORIZED)
+}
+
+async fn poll(
+    State(fake): State<Fake>,
+    headers: HeaderMap,
+    Json(body): Json<Poll>,
+) -> Result<Json<PollView>, StatusCode> {
+    let patience = tokio::time::sleep(Duration::from_millis(body.wait_ms.into()));
+    tokio::pin!(patience);
+    fake.known().polls.push(body.clone());
+    loop {
+        let news = fake.news.notified();
+        let view = answer(&fake.known(), &headers, &body)?;
+        if view != PollView::default() {
+            return Ok(Json(view));
+        }
+        tokio::select! {
+            () = news => {}
+            () = &mut patience => return Ok(Json(view)),
+        }
+    }
+}
+
+fn answer(known: &Known, headers: &HeaderMap, body: &Poll) -> Result<PollView, StatusCode> {
+    authorize(known, headers)?;
+    let is_held = |job: &JobId| body.holding.contains(job);
+    let open = known.assigned.values().filter(|job| {
+        known.repeats_itself || !is_held(&job.job_id) && !known.results.contains_key(&job.job_id)
+    });
+    Ok(PollView {
+        assignments: open.take(body.free_slots as usize).cloned().collect(),
+        cancel: known.cancel.iter().copied().filter(is_held).collect(),
+        forget: known.forget.iter().copied().filter(is_held).collect(),
+    })
+}
+
+async fn logs(
+    State(fake): State<Fake>,
+    UrlPath(job): UrlPath<JobId>,
+    Json(body): Json<AppendLog>,
+) -> Json<LogPosition> {
+    let mut known = fake.known();
+    let log = known.logs.entry((job, body.stream.as_str())).or_default();
+    if body.offset == log.len() as u64 {
+        log.extend(STANDARD.decode(body.data_base64).unwrap());
+    }
+    Json(LogPosition { next_offset: log.len() as u64 })
+}
+
+async fn artifact(
+    State(fake): State<Fake>,
+    UrlPath(job): UrlPath<JobId>,
+    Query(query): Query<BTreeMap<String, String>>,
+    content: Bytes,
+) -> Json<ArtifactView> {
+    let path = query["path"].clone();
+    fake.known().artifacts.insert(path.clone(), content.to_vec());
+    Json(ArtifactView {
+        id: ArtifactId::generate(),
+        task_id: TaskId::generate(),
+        job_id: Some(job),
+        kind: "output".to_owned(),
+        path,
+        size_bytes: i64::try_from(content.len()).unwrap(),
+        sha256: String::new(),
+        created_at: SystemClock.now(),
+    })
+}
+
+async fn attachment(
+    State(fake): State<Fake>,
+    UrlPath((_, name)): UrlPath<(JobId, String)>,
+) -> Result<Vec<u8>, StatusCode> {
+    fake.known().attachments.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn result(
+    State(fake): State<Fake>,
+    UrlPath(job): UrlPath<JobId>,
+    Json(body): Json<JobResult>,
+) -> StatusCode {
+    let mut known = fake.known();
+    if known.forget.contains(&job) {
+        return StatusCode::CONFLICT;
+    }
+    known.results.entry(job).or_default().push(body);
+    StatusCode::NO_CONTENT
+}
+
+/// What the orchestrator has of a job's stream.
+pub(crate) fn log(known: &Known, job: JobId, stream: Stream) -> String {
+    let bytes = known.logs.get(&(job, stream.as_str())).cloned().unwrap_or_default();
+    String::from_utf8(bytes).unwrap()
+}

@@ -1,1 +1,281 @@
-//! stub
+//! A whole node against a small orchestrator: work, restarts, absences.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use cynode_domain::ids::JobId;
+use cynode_domain::job::Ending;
+use cynode_wire::jobs::Stream;
+use cynode_wire::nodes::Assignment;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::task::JoinHandle;
+
+use crate::fake::{Fake, Node, log};
+use crate::workbench::{command, eventually, limits, processes_naming};
+
+struct Stage {
+    fake: Fake,
+    address: SocketAddr,
+    served: JoinHandle<()>,
+    state: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let fake = Fake::default();
+        let (address, served) = fake.serve("127.0.0.1:0".parse().unwrap()).await;
+        Self { fake, address, served, state: tempfile::tempdir().unwrap() }
+    }
+
+    async fn node(&self) -> Node {
+        Node::start(self.state.path(), self.address).await
+    }
+
+    /// The real program, so that it can be killed.
+    fn process(&self) -> Child {
+        fs::write(self.state.path().join("join.token"), "join").unwrap();
+        use std::os::unix::fs::PermissionsExt as _;
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.state.path().join("join.token"), private).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_cynode-node"))
+            .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
+            .arg(self.state.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn workspace(&self, job: &Assignment) -> std::path::PathBuf {
+        self.state.path().join("node/workspaces").join(job.task_id.to_string())
+    }
+
+    fn job_dir(&self, job: JobId) -> std::path::PathBuf {
+        self.state.path().join("node/jobs").join(job.to_string())
+    }
+}
+
+fn until(path: &Path) -> String {
+    format!("touch {{begun}}; while [ ! -e {} ]; do sleep 0.02; done", path.display())
+        .replace("{begun}", "begun")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_run_and_its_result_log_and_files_are_delivered() {
+    let stage = Stage::new().await;
+    let job = command(
+        "echo hello; echo oops >&2; mkdir $CYNODE_ARTIFACTS_DIR/d; echo r > $CYNODE_ARTIFACTS_DIR/d/r.txt; ln -s /etc/passwd $CYNODE_ARTIFACTS_DIR/link; exit 3",
+    );
+    let node = stage.node().await;
+
+    stage.fake.assign(&job);
+    let result = stage.fake.result_of(job.job_id).await;
+
+    assert_eq!(result.ending, Ending::Exited { code: 3 });
+    assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("hello\n", "oops\n"));
+    assert_eq!(log(&stage.fake.known(), job.job_id, Stream::Stdout), "hello\n");
+    let files: Vec<_> = stage.fake.known().artifacts.clone().into_iter().collect();
+    assert_eq!(files, [("d/r.txt".to_owned(), b"r\n".to_vec())]);
+    node.stop().await;
+    assert!(!stage.job_dir(job.job_id).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_is_sent_while_the_job_runs() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let job = command("echo first; while [ ! -e go ]; do sleep 0.02; done; echo second");
+    stage.fake.assign(&job);
+
+    let id = job.job_id;
+    stage
+        .fake
+        .wait("the first line", |known| (log(known, id, Stream::Stdout) == "first\n").then_some(()))
+        .await;
+    fs::write(stage.workspace(&job).join("go"), "").unwrap();
+
+    assert_eq!(stage.fake.result_of(id).await.stdout, "first\nsecond\n");
+    assert_eq!(log(&stage.fake.known(), id, Stream::Stdout), "first\nsecond\n");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assignment_that_comes_again_and_again_runs_once() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let job = command("echo run >> count");
+    stage.fake.known().repeats_itself = true;
+    stage.fake.assign(&job);
+
+    stage.fake.result_of(job.job_id).await;
+    let seen = stage.fake.known().polls.len();
+    stage.fake.wait("more polls", |known| (known.polls.len() > seen + 3).then_some(())).await;
+
+    assert_eq!(fs::read_to_string(stage.workspace(&job).join("count")).unwrap(), "run\n");
+    assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attachments_are_in_the_workspace_before_the_job_starts() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    stage.fake.known().attachments.insert("data.csv".to_owned(), b"1,2\n".to_vec());
+    let attachments = vec!["data.csv".to_owned()];
+    let job = Assignment {
+        attachments,
+        ..command("cat attachments/data.csv; echo 3 >> attachments/data.csv")
+    };
+    let missing = Assignment { attachments: vec!["nothing".to_owned()], ..command("true") };
+
+    stage.fake.assign(&job);
+    stage.fake.assign(&missing);
+
+    let result = stage.fake.result_of(job.job_id).await;
+    assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("1,2\n", ""));
+    let result = stage.fake.result_of(missing.job_id).await;
+    assert!(matches!(result.ending, Ending::NotStarted { .. }), "{result:?}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_canceled_job_is_delivered_as_canceled_and_a_forgotten_one_not_at_all() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let (canceled, forgotten) = (command("sleep 60"), command("sleep 60"));
+    stage.fake.assign(&canceled);
+    stage.fake.assign(&forgotten);
+    let ids = [canceled.job_id, forgotten.job_id];
+    stage
+        .fake
+        .wait("both jobs held", |known| {
+            let last = known.polls.last()?;
+            ids.iter().all(|id| last.holding.contains(id)).then_some(())
+        })
+        .await;
+
+    stage.fake.change(|known| {
+        known.cancel.insert(ids[0]);
+        known.forget.insert(ids[1]);
+        known.assigned.clear();
+    });
+
+    assert_eq!(stage.fake.result_of(ids[0]).await.ending, Ending::Canceled);
+    stage
+        .fake
+        .wait("nothing held", |known| known.polls.last()?.holding.is_empty().then_some(()))
+        .await;
+    assert!(!stage.fake.known().results.contains_key(&ids[1]));
+    assert!(!stage.job_dir(ids[1]).exists());
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_survives_the_orchestrators_absence_and_is_delivered_once() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let job = command(&until(Path::new("go")));
+    stage.fake.assign(&job);
+    let begun = stage.workspace(&job).join("begun");
+    tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
+
+    stage.served.abort();
+    fs::write(stage.workspace(&job).join("go"), "").unwrap();
+    let outcome = stage.job_dir(job.job_id).join("outcome.json");
+    tokio::task::block_in_place(|| eventually("the end", || outcome.exists().then_some(())));
+    let (_, served) = stage.fake.serve(stage.address).await;
+
+    assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Exited { code: 0 });
+    node.stop().await;
+    assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
+    served.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_outlives_its_killed_node_and_the_next_one_delivers_it_once() {
+    let stage = Stage::new().await;
+    let mut first = stage.process();
+    let job = command(&format!("echo run >> count; {}; echo end", until(Path::new("go"))));
+    stage.fake.assign(&job);
+    let begun = stage.workspace(&job).join("begun");
+    tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
+
+    first.kill().unwrap();
+    first.wait().unwrap();
+    fs::write(stage.workspace(&job).join("go"), "").unwrap();
+    let mut second = stage.process();
+    let result = stage.fake.result_of(job.job_id).await;
+
+    assert_eq!((result.ending, result.stdout.as_str()), (Ending::Exited { code: 0 }, "end\n"));
+    assert_eq!(fs::read_to_string(stage.workspace(&job).join("count")).unwrap(), "run\n");
+    kill(Pid::from_raw(i32::try_from(second.id()).unwrap()), Signal::SIGTERM).unwrap();
+    assert!(second.wait().unwrap().success());
+    assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
+    assert_eq!(stage.fake.known().registrations, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_told_to_stop_ends_its_jobs_and_delivers_them_as_interrupted() {
+    let stage = Stage::new().await;
+    let mut node = stage.process();
+    let job = command("touch begun; sleep 60");
+    stage.fake.assign(&job);
+    let begun = stage.workspace(&job).join("begun");
+    tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
+
+    kill(Pid::from_raw(i32::try_from(node.id()).unwrap()), Signal::SIGTERM).unwrap();
+
+    assert!(node.wait().unwrap().success());
+    let reason = "the node was stopped".to_owned();
+    let result = stage.fake.result_of(job.job_id).await;
+    assert_eq!(result.ending, Ending::Interrupted { reason });
+    assert_eq!(processes_naming(stage.state.path()), [0_i32; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_token_is_refused_joins_again() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    stage.fake.wait("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
+
+    stage.fake.change(|known| known.valid_from = known.registrations);
+    let job = command("echo again");
+    stage.fake.assign(&job);
+
+    assert_eq!(stage.fake.result_of(job.job_id).await.stdout, "again\n");
+    assert_eq!(stage.fake.known().registrations, 2);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_runs_no_more_jobs_at_once_than_it_has_slots() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let jobs: Vec<_> = (0..6).map(|_| command("echo done")).collect();
+    for job in &jobs {
+        stage.fake.assign(job);
+    }
+
+    for job in &jobs {
+        assert_eq!(stage.fake.result_of(job.job_id).await.stdout, "done\n");
+    }
+    assert!(stage.fake.known().polls.iter().all(|poll| poll.free_slots <= 2));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_that_is_not_text_is_replaced_in_the_result() {
+    let stage = Stage::new().await;
+    let node = stage.node().await;
+    let limits = cynode_domain::job::Limits { output_bytes: 5, ..limits() };
+    let job = Assignment { limits, ..command("printf 'gr\\303\\274\\303\\274n'") };
+    stage.fake.assign(&job);
+
+    let result = stage.fake.result_of(job.job_id).await;
+
+    assert_eq!((result.stdout.as_str(), result.truncated.stdout), ("grü", true));
+    node.stop().await;
+}
