@@ -129,7 +129,7 @@ impl Agent {
         let sandbox_options = options.sandbox.clone();
         let sandbox = blocking(move || Sandbox::prepare(sandbox_options)).await??;
         // From here on the path has no links in it.
-        options.sandbox.state_dir = sandbox.state_dir().to_owned();
+        sandbox.state_dir().clone_into(&mut options.sandbox.state_dir);
         match (&sandbox.level().reason, sandbox.level().features.join(", ")) {
             (Some(reason), _) => tracing::error!("this node takes no jobs: {reason}"),
             (None, features) => tracing::info!("jobs are isolated by {features}"),

@@ -89,9 +89,9 @@ impl JobDir {
         }
         let draft = jobs.join(format!(".{name}"));
         fill(&draft, spec).map_err(JobDirError::at(&draft))?;
-        fs::rename(&draft, &path).map_err(|cause| match cause.kind() {
-            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => JobDirError::Exists,
-            _ => JobDirError::at(&path)(cause),
+        // The rename itself refuses to replace a directory that has something in it.
+        fs::rename(&draft, &path).map_err(|cause| {
+            if path.exists() { JobDirError::Exists } else { JobDirError::at(&path)(cause) }
         })?;
         files::sync_parent(&path).map_err(JobDirError::at(&path))?;
         Ok(Self { path })

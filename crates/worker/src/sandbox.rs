@@ -191,7 +191,10 @@ impl Watch {
 }
 
 /// What came of a job that no supervisor works on any more.
+///
+/// Blocks while one does, so that a job can never be both running and over.
 pub fn conclude(dir: &JobDir) -> Outcome {
+    let _ = dir.wait_unlocked();
     if let Some(outcome) = dir.outcome() {
         return outcome;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -131,11 +132,16 @@ impl Node {
     }
 }
 
+/// Writes the token that this orchestrator lets nodes join with.
+pub(crate) fn join_token(state: &Path) -> PathBuf {
+    let path = state.join("join.token");
+    std::fs::write(&path, "join").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
 fn options(state: &Path, orchestrator: SocketAddr) -> AgentOptions {
-    use std::os::unix::fs::PermissionsExt as _;
-    let join_token_file = state.join("join.token");
-    std::fs::write(&join_token_file, "join").unwrap();
-    std::fs::set_permissions(&join_token_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let join_token_file = join_token(state);
     let mut sandbox = SandboxOptions::new(state.join("node"));
     sandbox.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
     AgentOptions {

@@ -7,10 +7,8 @@ use cynode_domain::job::{Ending, Limits};
 use crate::workbench::{Workbench, limits, script};
 
 fn limit(ending: &Ending) -> &str {
-    match ending {
-        Ending::LimitReached { limit } => limit,
-        other => panic!("{other:?}"),
-    }
+    let Ending::LimitReached { limit } = ending else { panic!("{ending:?}") };
+    limit
 }
 
 #[test]

@@ -1,8 +1,14 @@
 //! The worker node with real sandboxes: what jobs can and cannot do, and what survives whom.
 
+#[cfg(test)]
 mod fake;
+#[cfg(test)]
 mod isolation;
+#[cfg(test)]
 mod limits;
+#[cfg(test)]
 mod node;
+#[cfg(test)]
 mod supervisor;
+#[cfg(test)]
 mod workbench;

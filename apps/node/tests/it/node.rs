@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use cynode_domain::ids::JobId;
@@ -13,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 
-use crate::fake::{Fake, Node, log};
+use crate::fake::{Fake, Node, join_token, log};
 use crate::workbench::{command, eventually, limits, processes_naming};
 
 struct Stage {
@@ -36,10 +35,7 @@ impl Stage {
 
     /// The real program, so that it can be killed.
     fn process(&self) -> Child {
-        fs::write(self.state.path().join("join.token"), "join").unwrap();
-        use std::os::unix::fs::PermissionsExt as _;
-        let private = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(self.state.path().join("join.token"), private).unwrap();
+        join_token(self.state.path());
         Command::new(env!("CARGO_BIN_EXE_cynode-node"))
             .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
             .arg(self.state.path())
@@ -58,10 +54,8 @@ impl Stage {
     }
 }
 
-fn until(path: &Path) -> String {
-    format!("touch {{begun}}; while [ ! -e {} ]; do sleep 0.02; done", path.display())
-        .replace("{begun}", "begun")
-}
+/// Marks the workspace when it begins, and ends when somebody else marks it.
+const UNTIL_GO: &str = "touch begun; while [ ! -e go ]; do sleep 0.02; done";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_run_and_its_result_log_and_files_are_delivered() {
@@ -177,7 +171,7 @@ async fn a_canceled_job_is_delivered_as_canceled_and_a_forgotten_one_not_at_all(
 async fn a_job_survives_the_orchestrators_absence_and_is_delivered_once() {
     let stage = Stage::new().await;
     let node = stage.node().await;
-    let job = command(&until(Path::new("go")));
+    let job = command(UNTIL_GO);
     stage.fake.assign(&job);
     let begun = stage.workspace(&job).join("begun");
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
@@ -198,7 +192,7 @@ async fn a_job_survives_the_orchestrators_absence_and_is_delivered_once() {
 async fn a_job_outlives_its_killed_node_and_the_next_one_delivers_it_once() {
     let stage = Stage::new().await;
     let mut first = stage.process();
-    let job = command(&format!("echo run >> count; {}; echo end", until(Path::new("go"))));
+    let job = command(&format!("echo run >> count; {UNTIL_GO}; echo end"));
     stage.fake.assign(&job);
     let begun = stage.workspace(&job).join("begun");
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));

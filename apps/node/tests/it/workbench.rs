@@ -13,7 +13,7 @@ use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 use cynode_worker::spec::Outcome;
 
 /// Long enough for any of these tests on a busy machine, short enough to notice a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Workbench {
     pub(crate) sandbox: Sandbox,
@@ -37,9 +37,18 @@ impl Done {
 
 impl Workbench {
     pub(crate) fn new() -> Self {
+        Self::with(vec![])
+    }
+
+    pub(crate) fn exposing(path: &Path) -> Self {
+        Self::with(vec![path.to_owned()])
+    }
+
+    fn with(expose: Vec<PathBuf>) -> Self {
         let state = tempfile::tempdir().unwrap();
         let mut options = SandboxOptions::new(state.path().to_owned());
         options.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
+        options.expose = expose;
         let sandbox = Sandbox::prepare(options).unwrap();
         assert!(sandbox.level().supported, "no sandbox here: {:?}", sandbox.level().reason);
         Self { sandbox, state }

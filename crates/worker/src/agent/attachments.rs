@@ -30,10 +30,10 @@ pub(super) async fn fetch(context: &Context, assignment: &Assignment) -> Result<
         }
         let job = assignment.job_id;
         let get = |client: Client| async move { client.node_get_attachment(job, name).await };
-        let content = context.persist(job, get).await;
-        let content = content.map_err(|error| format!("attachment {name}: {error}"))?;
+        let fetched = context.persist(job, get).await;
+        let bytes = fetched.map_err(|error| format!("attachment {name}: {error}"))?;
         let (workspace, file) = (workspace.clone(), name.clone());
-        let placed = blocking(move || place(&workspace, &file, &content, owner)).await;
+        let placed = blocking(move || place(&workspace, &file, &bytes, owner)).await;
         match placed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(format!("attachment {name} cannot be placed: {error}")),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
+use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 
 use super::{Context, artifacts, attachments, blocking, logs, result};
@@ -20,7 +21,13 @@ pub(super) fn begin(context: &Arc<Context>, assignment: Assignment) -> bool {
         context.tasks.clone().spawn("job", async move {
             match start(&context, assignment).await {
                 Ok((dir, watch)) => see_through(&context, job, &dir, watch).await,
-                Err(error) => give_up(&context, job, &error),
+                // It is on disk without being held: an earlier node's, to be taken over.
+                Err(JobDirError::Exists) => {
+                    let dir = JobDir::at(&context.sandbox.jobs_dir().join(job.to_string()));
+                    let watch = context.sandbox.adopt(&dir);
+                    see_through(&context, job, &dir, watch).await;
+                }
+                Err(error) => give_up(&context, job, error).await,
             }
         });
     }
@@ -40,15 +47,17 @@ pub(super) fn adopt(context: &Arc<Context>, job: JobId, dir: JobDir) {
     }
 }
 
-/// The job was not accepted, so nothing ran; the orchestrator will assign it again.
-fn give_up(context: &Context, job: JobId, error: &JobDirError) {
-    match error {
-        JobDirError::Exists => tracing::warn!(job.id = %job, "job {job} was accepted before"),
-        JobDirError::Io { .. } => {
-            let error = error as &dyn std::error::Error;
-            tracing::error!(job.id = %job, error, "job {job} cannot be accepted");
-        }
-    }
+/// The job was not accepted, so nothing ran; whoever waits for it is told why.
+async fn give_up(context: &Context, job: JobId, error: JobDirError) {
+    let reason = match error {
+        JobDirError::Io { path, cause } => format!("{}: {cause}", path.display()),
+        JobDirError::Exists => "it was accepted before".to_owned(),
+    };
+    tracing::error!(job.id = %job, "job {job} cannot be accepted: {reason}");
+    let ending = Ending::NotStarted { reason: format!("the node cannot accept it: {reason}") };
+    let truncated = Truncated::default();
+    let result = JobResult { ending, stdout: String::new(), stderr: String::new(), truncated };
+    hand_over(context, job, &result).await;
     context.roster.remove(job);
 }
 
@@ -108,7 +117,7 @@ async fn see_through(context: &Arc<Context>, job: JobId, dir: &JobDir, mut watch
             discard(context, job, dir).await;
         }
         Err(error) => {
-            tracing::error!(job.id = %job, %error, "job {job} is left for the next start")
+            tracing::error!(job.id = %job, %error, "job {job} is left for the next start");
         }
     }
 }
@@ -122,8 +131,10 @@ async fn deliver(
 ) {
     logs.finish(context).await;
     artifacts::upload(context, job, dir).await;
-    let result = result::of(dir, outcome);
-    let result = &result;
+    hand_over(context, job, &result::of(dir, outcome)).await;
+}
+
+async fn hand_over(context: &Context, job: JobId, result: &JobResult) {
     let send = |client: cynode_client::Client| async move { client.node_finish(job, result).await };
     if let Err(error) = context.persist(job, send).await {
         tracing::warn!(job.id = %job, "the result of job {job} is not wanted: {error}");

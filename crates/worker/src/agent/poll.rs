@@ -46,10 +46,8 @@ pub(super) async fn run(context: &Arc<Context>) {
 }
 
 async fn poll(context: &Context) -> Result<PollView, super::link::LinkError> {
-    let slots = match context.sandbox.level().supported {
-        true => context.options.max_concurrency,
-        false => 0,
-    };
+    let is_able = context.sandbox.level().supported;
+    let slots = if is_able { context.options.max_concurrency } else { 0 };
     let body = Poll {
         holding: context.roster.holding(),
         free_slots: slots.saturating_sub(context.roster.running()),

@@ -13,7 +13,7 @@ use cynode_runtime::shutdown::Shutdown;
 use super::{Context, blocking};
 use crate::sandbox::remove_tree;
 
-const EVERY: Duration = Duration::from_secs(3600);
+const EVERY: Duration = Duration::from_hours(1);
 
 /// Sweeps now and every hour.
 pub(super) async fn run(context: Arc<Context>, shutdown: Shutdown) {
@@ -67,7 +67,7 @@ mod tests {
         let workspaces = tempfile::tempdir().unwrap();
         let task = TaskId::generate();
         fs::write(workspaces.path().join(format!(".{task}")), "").unwrap();
-        let (hour, now) = (Duration::from_secs(3600), SystemClock.now());
+        let (hour, now) = (Duration::from_hours(1), SystemClock.now());
 
         assert_eq!(quiet(workspaces.path(), now, hour), []);
         assert_eq!(quiet(workspaces.path(), now + hour * 2, hour), [task]);

@@ -51,8 +51,7 @@ fn resident_pages(statm: &str) -> u64 {
 
 fn used_bytes(path: &str) -> u64 {
     statvfs(path)
-        .map(|stat| (stat.blocks().saturating_sub(stat.blocks_free())) * stat.fragment_size())
-        .unwrap_or(0)
+        .map_or(0, |stat| stat.blocks().saturating_sub(stat.blocks_free()) * stat.fragment_size())
 }
 
 #[cfg(test)]

@@ -47,10 +47,12 @@ pub(super) fn build(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     mount_none("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let root = Root { path: dir.root() };
     memory_mount(&root.path, "size=64m,mode=0755")?;
-    root.add_system(&spec.expose)?;
+    root.add_system()?;
     root.add_etc(spec)?;
     root.add_devices_and_proc()?;
     root.add_writable(dir, spec)?;
+    // Last, because an exposed path may lie below a directory made so far.
+    spec.expose.iter().try_for_each(|host| root.show(host))?;
     root.add_script(spec)?;
     root.enter()
 }
@@ -65,7 +67,7 @@ impl Root {
         self.path.join(inside.trim_start_matches('/'))
     }
 
-    fn add_system(&self, expose: &[PathBuf]) -> io::Result<()> {
+    fn add_system(&self) -> io::Result<()> {
         for name in SYSTEM {
             let host = Path::new("/").join(name);
             match fs::read_link(&host) {
@@ -73,7 +75,7 @@ impl Root {
                 Err(_) => self.show(&host)?,
             }
         }
-        expose.iter().try_for_each(|host| self.show(host))
+        Ok(())
     }
 
     fn add_etc(&self, spec: &JobSpec) -> io::Result<()> {
@@ -216,15 +218,12 @@ fn unescape(field: &[u8]) -> PathBuf {
     let mut rest = field;
     while let Some((&byte, tail)) = rest.split_first() {
         let code = (byte == b'\\').then(|| std::str::from_utf8(tail.get(..3)?).ok()).flatten();
-        match code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
-            Some(escaped) => {
-                plain.push(escaped);
-                rest = &tail[3..];
-            }
-            None => {
-                plain.push(byte);
-                rest = tail;
-            }
+        if let Some(escaped) = code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
+            plain.push(escaped);
+            rest = &tail[3..];
+        } else {
+            plain.push(byte);
+            rest = tail;
         }
     }
     PathBuf::from(std::ffi::OsStr::from_bytes(&plain))

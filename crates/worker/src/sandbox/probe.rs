@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, Limits};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 
 use super::{Sandbox, SandboxOptions, Watch, remove_tree};
@@ -24,13 +24,11 @@ pub(super) fn choose(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
         let level = level(true, vec![], None);
         let mut sandbox = Sandbox { options: options.clone(), isolation, level };
         let outcome = try_out(&sandbox)?;
-        match outcome.ending {
-            Ending::Exited { code: 0 } => {
-                sandbox.level.features = outcome.features;
-                return Ok(sandbox);
-            }
-            ending => reasons.push(ending.describe()),
+        if outcome.ending.is_success() {
+            sandbox.level.features = outcome.features;
+            return Ok(sandbox);
         }
+        reasons.push(outcome.ending.describe());
     }
     reasons.dedup();
     let level = level(false, vec![], Some(format!("a trial job {}", reasons.join(", and then "))));

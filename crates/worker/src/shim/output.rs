@@ -40,7 +40,7 @@ impl Output {
     /// Takes what is there. Waits if nothing is, so call it when the pipe is readable.
     pub(super) fn take(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
-        let mut chunk = [0; CHUNK];
+        let mut chunk = vec![0; CHUNK];
         match pipe.read(&mut chunk) {
             Ok(0) => self.pipe = None,
             Ok(count) => self.keep(&chunk[..count]),
