@@ -13,7 +13,7 @@ use crate::request::{send, unreachable};
 use crate::{Client, Error};
 
 /// Longer than a person watches; the server's heartbeats show that the stream lives.
-const STREAM_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+const STREAM_TIMEOUT: Duration = Duration::from_hours(24);
 /// No single event is near this size; a longer line is not ours.
 const MAX_LINE_BYTES: usize = 1 << 20;
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 
 /// Longer than any long poll the server grants, so that the server decides when to answer.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to one orchestrator with one identity. Cheap to clone.

@@ -5,7 +5,8 @@ use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
-    CanceledView, CreateTask, LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView,
+    AddDependency, CanceledView, CreateTask, LogQuery, LogsView, ResultView, TaskQuery, TaskView,
+    TransitionView,
 };
 use reqwest::Method;
 
@@ -47,6 +48,15 @@ impl Client {
     /// `POST /v1/tasks/{task}/cancel`
     pub async fn task_cancel(&self, task: &str) -> Result<CanceledView, Error> {
         read(send(self.request(Method::POST, &["v1", "tasks", task, "cancel"])).await?).await
+    }
+
+    /// `POST /v1/tasks/{task}/dependencies`
+    pub async fn dependency_add(
+        &self,
+        task: &str,
+        body: &AddDependency,
+    ) -> Result<TaskView, Error> {
+        self.post(&["v1", "tasks", task, "dependencies"], body).await
     }
 
     /// `GET /v1/tasks/{task}/artifacts`

@@ -36,6 +36,11 @@ impl Slug {
         if name.is_empty() { Err(EmptyName) } else { Ok(Self(name.to_owned())) }
     }
 
+    /// The name of a task whose request holds no letter or digit.
+    pub fn task() -> Self {
+        Self("task".to_owned())
+    }
+
     /// The `number`-th name of this stem: the stem itself first, then `-2`, `-3`, …
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {

@@ -1,1 +1,36 @@
-//! Being built.
+//! What the control plane can do: one folder per feature, one file per verb.
+//!
+//! Each feature is a small struct of its collaborators ([`Accounts`], [`Projects`], [`Tasks`],
+//! [`Workflow`], [`Nodes`], [`Events`]); the edges (REST, MCP) call its methods and nothing else, so
+//! people, agents and processes cannot drift apart. [`Sweeper`] is the reconciler behind them.
+//!
+//! Invariants: every operation that changes state is one transaction, with its events in it; a
+//! signal sent afterwards only saves a waiting reader one poll. Nothing here knows HTTP.
+
+mod accounts;
+mod artifacts;
+mod blobs;
+mod caller;
+mod events;
+mod nodes;
+mod paging;
+mod projects;
+mod signals;
+mod sweeper;
+mod tasks;
+mod tokens;
+mod workflow;
+
+pub use accounts::{AccountError, Accounts, Bootstrap, Origin};
+pub use artifacts::{ArtifactError, Artifacts};
+pub use blobs::{BlobError, Blobs};
+pub use caller::{Caller, NodeCaller};
+pub use events::{EventError, Events, Subscription};
+pub use nodes::{NodeError, Nodes};
+pub use paging::BadCursor;
+pub use projects::{ProjectError, Projects};
+pub use signals::Signals;
+pub use sweeper::Sweeper;
+pub use tasks::{TaskError, Tasks};
+pub use tokens::{Token, TokenKind};
+pub use workflow::{Workflow, WorkflowError};

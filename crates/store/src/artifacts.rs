@@ -53,7 +53,8 @@ impl ArtifactStore for Tx {
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                    ON CONFLICT (task_id, kind, path) DO UPDATE SET job_id = excluded.job_id,
                        size_bytes = excluded.size_bytes,
-                       checksum_sha256 = excluded.checksum_sha256
+                       checksum_sha256 = excluded.checksum_sha256,
+                       created_at = excluded.created_at
                    RETURNING *";
         let params = params![
             new.id,

@@ -56,6 +56,11 @@ impl Error {
         Self::Unavailable(Box::new(cause))
     }
 
+    /// An operation did what operations must not do.
+    pub(crate) fn misused(what: &str) -> Self {
+        Self::Statement(format!("the operation was undone: {what}").into())
+    }
+
     pub(crate) fn unreadable(column: &str, reason: impl Into<String>) -> Self {
         Self::Unreadable { column: column.to_owned(), reason: reason.into() }
     }

@@ -113,13 +113,15 @@ impl EventStore for Tx {
         let sql = match filter.task {
             Some(_) => {
                 "SELECT * FROM committed_events
-                 WHERE task_id = $4 AND (txid, seq) > ($1, $2) AND ($3 IS NULL OR owner_id = $3)
+                 WHERE task_id = $4 AND (txid, seq) > ($1, $2)
+                 AND ($3 /*pg ::uuid */ IS NULL OR owner_id = $3)
                  ORDER BY txid, seq LIMIT $5"
             }
             None => {
                 "SELECT * FROM committed_events
-                 WHERE (txid, seq) > ($1, $2) AND ($3 IS NULL OR owner_id = $3)
-                 AND ($4 IS NULL OR task_id = $4)
+                 WHERE (txid, seq) > ($1, $2)
+                 AND ($3 /*pg ::uuid */ IS NULL OR owner_id = $3)
+                 AND $4 /*pg ::uuid */ IS NULL
                  ORDER BY txid, seq LIMIT $5"
             }
         };

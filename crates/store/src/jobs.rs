@@ -42,6 +42,8 @@ pub struct Job {
     pub result: Option<Value>,
     /// Whether its node is to stop it.
     pub cancel_requested: bool,
+    /// Whether its node has said that it has it.
+    pub acknowledged: bool,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When its node took it.
@@ -72,7 +74,7 @@ pub trait JobStore {
     async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
     /// A queued job was handed out: it runs, under a lease, from now on.
     async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error>;
-    /// Extends the lease of an open job of a node; false if there is no such job.
+    /// The node says that it has the job: extends its lease; false if the node has no such open job.
     async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error>;
     /// Gives every running job at least `lease_ms`: nobody could renew while we were away.
     async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error>;
@@ -104,8 +106,8 @@ pub trait JobStore {
 impl JobStore for Tx {
     async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error> {
         let sql = "INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed,
-                   pinned_node_id, payload, cancel_requested, created_at)
-                   VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, cynode_now())
+                   pinned_node_id, payload, cancel_requested, acknowledged, created_at)
+                   VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, $8, cynode_now())
                    ON CONFLICT (run_id, step_index, attempt) DO NOTHING";
         let params = params![
             job.id,
@@ -131,7 +133,7 @@ impl JobStore for Tx {
     }
 
     async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error> {
-        let sql = "SELECT * FROM jobs WHERE id = $1 /*pg FOR UPDATE */";
+        let sql = "SELECT * FROM jobs WHERE id = $1 /*pg FOR NO KEY UPDATE */";
         self.row(sql, params![id]).await?.as_ref().map(job).transpose()
     }
 
@@ -142,7 +144,7 @@ impl JobStore for Tx {
 
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed
-                   ORDER BY id LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
+                   ORDER BY id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
         self.rows(sql, params![limit]).await?.iter().map(job).collect()
     }
 
@@ -170,9 +172,9 @@ impl JobStore for Tx {
     }
 
     async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error> {
-        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3)
+        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3), acknowledged = $4
                    WHERE id = $1 AND node_id = $2 AND NOT closed";
-        Ok(self.execute(sql, params![id, node, lease_ms]).await? == 1)
+        Ok(self.execute(sql, params![id, node, lease_ms, true]).await? == 1)
     }
 
     async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
@@ -182,8 +184,9 @@ impl JobStore for Tx {
     }
 
     async fn job_expired(&mut self) -> Result<Vec<Job>, Error> {
-        let sql = "SELECT * FROM jobs WHERE NOT closed AND lease_expires_at <= cynode_now()
-                   ORDER BY id /*pg FOR UPDATE SKIP LOCKED */";
+        let sql = "SELECT * FROM jobs WHERE status = 'running' AND NOT closed
+                   AND lease_expires_at <= cynode_now()
+                   ORDER BY id /*pg FOR NO KEY UPDATE SKIP LOCKED */";
         self.rows(sql, &[]).await?.iter().map(job).collect()
     }
 
@@ -251,6 +254,7 @@ fn job(row: &Row) -> Result<Job, Error> {
         node: row.id_opt("node_id")?,
         result: row.get("result")?,
         cancel_requested: row.get("cancel_requested")?,
+        acknowledged: row.get("acknowledged")?,
         created_at: row.get("created_at")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,

@@ -1,6 +1,9 @@
 //! An operation on its way through a queue: type-erased, run inside a shared transaction, and
 //! answered only after that transaction was committed.
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
@@ -9,6 +12,18 @@ use crate::{Error, Tx};
 /// A body of work that runs in one transaction.
 pub(crate) type Body<T, E> =
     Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send>;
+
+/// Runs `body` so that its success means that all it did can be kept. A panic is a failure of this
+/// operation alone, and so is going on after a statement failed: PostgreSQL would forget everything.
+pub(crate) async fn run_guarded<T, E: From<Error>>(body: Body<T, E>, tx: &mut Tx) -> Result<T, E> {
+    tx.forget_failure();
+    let outcome = AssertUnwindSafe(async { body(tx).await }).catch_unwind().await;
+    let value = outcome.unwrap_or_else(|_| Err(E::from(Error::misused("it panicked"))))?;
+    if tx.has_failed() {
+        return Err(E::from(Error::misused("it went on after a statement had failed")));
+    }
+    Ok(value)
+}
 
 /// An operation of any type, as queues hold it.
 pub(crate) type Queued = Box<dyn Operation>;
@@ -48,7 +63,7 @@ where
             let Some(body) = self.body.take() else {
                 return false;
             };
-            let result = body(tx).await;
+            let result = run_guarded(body, tx).await;
             let keep = result.is_ok();
             self.result = Some(result);
             keep

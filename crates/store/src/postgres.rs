@@ -9,7 +9,7 @@ use deadpool_postgres::{
 use tokio::sync::mpsc;
 use tokio_postgres::NoTls;
 
-use crate::operation::{Body, Queued};
+use crate::operation::{Body, Queued, run_guarded};
 use crate::{Error, Tx};
 
 const CONNECTIONS: usize = 16;
@@ -51,7 +51,7 @@ impl Postgres {
         let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
         tx.set_open(true);
         tx.batch(begin).await?;
-        let outcome = body(&mut tx).await;
+        let outcome = run_guarded(body, &mut tx).await;
         let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = tx.batch(end).await;
         tx.set_open(ended.is_err());

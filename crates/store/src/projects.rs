@@ -96,7 +96,8 @@ impl ProjectStore for Tx {
         limit: u32,
     ) -> Result<Vec<Project>, Error> {
         let sql = "SELECT * FROM projects
-                   WHERE ($1 IS NULL OR owner_id = $1) AND ($2 IS NULL OR id < $2)
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR owner_id = $1)
+                   AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
         self.rows(sql, params![owner, before, limit]).await?.iter().map(project).collect()
     }

@@ -165,7 +165,8 @@ impl SessionStore for Tx {
         before: Option<TokenId>,
         limit: u32,
     ) -> Result<Vec<ApiToken>, Error> {
-        let sql = "SELECT * FROM api_tokens WHERE user_id = $1 AND ($2 IS NULL OR id < $2)
+        let sql = "SELECT * FROM api_tokens WHERE user_id = $1
+                   AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
         self.rows(sql, params![user, before, limit]).await?.iter().map(token).collect()
     }

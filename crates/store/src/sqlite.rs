@@ -41,6 +41,7 @@ impl Sqlite {
         let read_queue = Arc::new(Mutex::new(read_queue));
         for _ in 0..READERS {
             let (connection, queue) = (connect(path)?, Arc::clone(&read_queue));
+            connection.execute_batch("PRAGMA query_only = ON")?;
             start_thread("store-reader", move || serve_reads(connection, &queue))?;
         }
         Ok(Self { writes, reads })
@@ -99,8 +100,10 @@ fn write_batch(tx: &mut Tx, first: Queued, queue: &mut mpsc::Receiver<Queued>) {
     while let Some(mut operation) = next {
         let kept = run_in_savepoint(tx, &mut operation);
         done.push((operation, kept));
-        next = if done.len() < BATCH { queue.try_recv().ok() } else { None };
+        let is_full = done.len() == BATCH || tx.was_undone();
+        next = if is_full { None } else { queue.try_recv().ok() };
     }
+    // Fails if SQLite undid the transaction itself, so nobody is told that their work was kept.
     let commit = at_once(tx.batch("COMMIT"));
     if commit.is_err() {
         let _ = at_once(tx.batch("ROLLBACK"));
@@ -152,8 +155,10 @@ fn at_once<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error
     future.now_or_never().unwrap_or(Err(Error::Closed))
 }
 
-/// The file named by a `sqlite:` URL.
+/// The file named by a `sqlite:` URL. A database in memory is none: every connection would see
+/// another one.
 pub(crate) fn path_of(url: &str) -> Option<PathBuf> {
     let path = url.strip_prefix("sqlite:")?;
-    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty() && path != ":memory:").then(|| PathBuf::from(path))
 }

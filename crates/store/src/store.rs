@@ -63,7 +63,8 @@ impl Store {
         }
     }
 
-    /// Runs `body` in one transaction: all of it is kept, or nothing is.
+    /// Runs `body` in one transaction: all of it is kept, or nothing is. It must not go on after
+    /// a statement failed: then nothing is kept, whatever it answers.
     ///
     /// The body awaits nothing but `tx`; on SQLite all writers wait for it.
     pub async fn write<T, E, F>(&self, body: F) -> Result<T, E>
@@ -118,11 +119,12 @@ impl Store {
     }
 }
 
+/// As much of what we were given as can hold no password: that stands before an `@`, after a `?`,
+/// or in `password=…`.
 fn without_password(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}://…{}", &url[..scheme], &url[at..])
-        }
-        _ => url.to_owned(),
-    }
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let rest = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));
+    let rest = rest.split_once('?').map_or(rest.clone(), |(place, _)| format!("{place}?…"));
+    let rest = if rest.contains("password") { "…" } else { rest.as_str() };
+    if scheme.is_empty() { rest.to_owned() } else { format!("{scheme}://{rest}") }
 }

@@ -99,7 +99,7 @@ pub trait TaskStore {
     async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error>;
     /// The user's task with this idempotency key.
     async fn task_by_key(&mut self, user: UserId, key: &str) -> Result<Option<Task>, Error>;
-    /// How many names of the user begin with `stem` followed by nothing or a number.
+    /// The highest number among the user's names: `stem` is 1, `stem-7` is 7; 0 if there are none.
     async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error>;
     /// A page of tasks, newest first.
     async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error>;
@@ -151,7 +151,7 @@ impl TaskStore for Tx {
     }
 
     async fn task_lock(&mut self, id: TaskId) -> Result<Option<Task>, Error> {
-        let sql = "SELECT * FROM tasks WHERE id = $1 /*pg FOR UPDATE */";
+        let sql = "SELECT * FROM tasks WHERE id = $1 /*pg FOR NO KEY UPDATE */";
         self.row(sql, params![id]).await?.as_ref().map(task).transpose()
     }
 
@@ -166,27 +166,29 @@ impl TaskStore for Tx {
     }
 
     async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error> {
-        // Longer means higher: 10 after 9. Names hold no LIKE wildcards.
-        let sql = "SELECT name FROM tasks WHERE created_by = $1 AND name LIKE $2
-                   ORDER BY length(name) DESC, name DESC LIMIT 20";
-        let rows = self.rows(sql, params![user, format!("{stem}%")]).await?;
-        let mut highest = 0;
-        for row in &rows {
-            let name: String = row.get("name")?;
-            let number = match name.strip_prefix(stem) {
-                Some("") => Some(1),
-                Some(rest) => rest.strip_prefix('-').and_then(|digits| digits.parse().ok()),
-                None => None,
-            };
-            highest = highest.max(number.unwrap_or(0));
+        // In byte order every name that begins with "stem-" lies between that and "stem.". Only
+        // what we number ourselves counts, so nine digits are plenty; longer means higher.
+        let (from, to) = (format!("{stem}-"), format!("{stem}."));
+        let dash = from.chars().count();
+        let sql = format!(
+            "SELECT substr(name, {dash} + 1) AS digits FROM tasks
+             WHERE created_by = $1 AND name > $2 AND name < $3 AND length(name) <= {dash} + 9
+             AND ltrim(substr(name, {dash} + 1), '0123456789') = ''
+             AND substr(name, {dash} + 1, 1) <> '0'
+             ORDER BY length(name) DESC, name DESC LIMIT 1"
+        );
+        match self.row(&sql, params![user, from, to]).await? {
+            Some(row) => row.word("digits"),
+            None => Ok(u32::from(self.task_by_name(user, stem).await?.is_some())),
         }
-        Ok(highest)
     }
 
     async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
         let sql = "SELECT * FROM tasks
-                   WHERE ($1 IS NULL OR created_by = $1) AND ($2 IS NULL OR project_id = $2)
-                   AND ($3 IS NULL OR status = $3) AND ($4 IS NULL OR id < $4)
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR created_by = $1)
+                   AND ($2 /*pg ::uuid */ IS NULL OR project_id = $2)
+                   AND ($3 /*pg ::text */ IS NULL OR status = $3)
+                   AND ($4 /*pg ::uuid */ IS NULL OR id < $4)
                    ORDER BY id DESC LIMIT $5";
         let params =
             params![filter.created_by, filter.project, filter.status, filter.before, filter.limit];
@@ -201,7 +203,8 @@ impl TaskStore for Tx {
     ) -> Result<bool, Error> {
         let sql = "UPDATE tasks SET status = $2, closed = $3, summary = coalesce($4, summary),
                    updated_at = cynode_now(),
-                   started_at = CASE WHEN $2 = 'running' THEN cynode_now() ELSE started_at END,
+                   started_at = CASE WHEN $2 = 'running' THEN coalesce(started_at, cynode_now())
+                       ELSE started_at END,
                    ended_at = CASE WHEN $3 THEN cynode_now() ELSE ended_at END
                    WHERE id = $1 AND NOT closed";
         let params = params![id, status, status.is_terminal(), summary];
@@ -209,8 +212,10 @@ impl TaskStore for Tx {
     }
 
     async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error> {
-        let sql = "SELECT count(*) AS n FROM tasks WHERE status = $1 AND NOT closed";
-        self.row(sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+        // The index on the status holds open tasks only.
+        let closed = if status.is_terminal() { "closed" } else { "NOT closed" };
+        let sql = format!("SELECT count(*) AS n FROM tasks WHERE status = $1 AND {closed}");
+        self.row(&sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
     }
 
     async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error> {

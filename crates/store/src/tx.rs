@@ -11,13 +11,18 @@ use crate::param::Param;
 
 /// One transaction. What it can do is the sum of the store traits; it is committed by [`crate::Store`]
 /// when the operation succeeds, and rolled back otherwise.
-pub struct Tx(Connection);
+pub struct Tx {
+    connection: Connection,
+    /// Whether a statement failed. PostgreSQL then refuses all that follow and forgets all that
+    /// came before; SQLite would not, so the operation is refused as a whole on both.
+    failed: bool,
+}
 
 impl Drop for Tx {
     /// A caller that went away leaves its transaction half done. That connection must not go back
     /// to the pool: closing it makes the server roll back.
     fn drop(&mut self) {
-        if let Connection::Postgres { client, open: true } = &mut self.0 {
+        if let Connection::Postgres { client, open: true } = &mut self.connection {
             drop(client.take().map(Object::take));
         }
     }
@@ -32,31 +37,47 @@ enum Connection {
 
 impl Tx {
     pub(crate) fn postgres(client: Object) -> Self {
-        Self(Connection::Postgres { client: Some(client), open: false })
+        Self::over(Connection::Postgres { client: Some(client), open: false })
     }
 
     /// Notes whether a transaction is open, for [`Drop`].
     pub(crate) fn set_open(&mut self, is_open: bool) {
-        if let Connection::Postgres { open, .. } = &mut self.0 {
+        if let Connection::Postgres { open, .. } = &mut self.connection {
             *open = is_open;
         }
     }
 
     pub(crate) fn sqlite(connection: rusqlite::Connection) -> Self {
-        Self(Connection::Sqlite(connection))
+        Self::over(Connection::Sqlite(connection))
+    }
+
+    fn over(connection: Connection) -> Self {
+        Self { connection, failed: false }
+    }
+
+    /// Whether a statement failed since [`Tx::forget_failure`].
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Starts a new operation.
+    pub(crate) fn forget_failure(&mut self) {
+        self.failed = false;
+    }
+
+    /// Whether SQLite undid the whole transaction by itself, as it does when the disk is full.
+    pub(crate) fn was_undone(&self) -> bool {
+        match &self.connection {
+            Connection::Postgres { .. } => false,
+            Connection::Sqlite(connection) => connection.is_autocommit(),
+        }
     }
 
     /// Every row of the answer.
     pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
-        match &mut self.0 {
-            Connection::Postgres { client, .. } => {
-                let client = client.as_ref().ok_or(Error::Closed)?;
-                let statement = client.prepare_cached(&for_postgres(sql)).await?;
-                let rows = client.query(&statement, &borrowed(params)).await?;
-                Ok(rows.into_iter().map(Row::Postgres).collect())
-            }
-            Connection::Sqlite(connection) => sqlite_rows(connection, sql, params),
-        }
+        let answer = self.connection.rows(sql, params).await;
+        self.failed |= answer.is_err();
+        answer
     }
 
     /// The first row of the answer, if there is one.
@@ -66,27 +87,53 @@ impl Tx {
 
     /// How many rows a statement changed.
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        match &mut self.0 {
-            Connection::Postgres { client, .. } => {
+        let answer = self.connection.execute(sql, params).await;
+        self.failed |= answer.is_err();
+        answer
+    }
+
+    /// Runs statements that take no parameters and give no rows.
+    pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        let answer = self.connection.batch(sql).await;
+        self.failed |= answer.is_err();
+        answer
+    }
+}
+
+impl Connection {
+    async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
+        match self {
+            Self::Postgres { client, .. } => {
+                let client = client.as_ref().ok_or(Error::Closed)?;
+                let statement = client.prepare_cached(&for_postgres(sql)).await?;
+                let rows = client.query(&statement, &borrowed(params)).await?;
+                Ok(rows.into_iter().map(Row::Postgres).collect())
+            }
+            Self::Sqlite(connection) => sqlite_rows(connection, sql, params),
+        }
+    }
+
+    async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
+        match self {
+            Self::Postgres { client, .. } => {
                 let client = client.as_ref().ok_or(Error::Closed)?;
                 let statement = client.prepare_cached(&for_postgres(sql)).await?;
                 Ok(client.execute(&statement, &borrowed(params)).await?)
             }
-            Connection::Sqlite(connection) => {
+            Self::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql)?;
                 Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
             }
         }
     }
 
-    /// Runs statements that take no parameters and give no rows.
-    pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
-        match &mut self.0 {
-            Connection::Postgres { client, .. } => {
+    async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        match self {
+            Self::Postgres { client, .. } => {
                 let client = client.as_ref().ok_or(Error::Closed)?;
                 Ok(client.batch_execute(sql).await?)
             }
-            Connection::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
         }
     }
 }

@@ -82,10 +82,11 @@ pub trait WorkflowStore {
     async fn run_insert(&mut self, run: &Run) -> Result<(), Error>;
     /// The newest run of a task.
     async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error>;
-    /// Moves a run; terminal statuses take it out of reach of claims.
+    /// Moves a run; terminal statuses take it out of reach of claims, and are never overwritten.
     async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error>;
     /// The oldest run that nobody drives and whose task waits for nothing; locked, and skipped by
-    /// others, until the transaction ends.
+    /// others, until the transaction ends. Somebody may have been granted its lease a moment
+    /// before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
     async fn run_next(&mut self) -> Result<Option<Run>, Error>;
     /// The newest checkpoint of a task.
     async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error>;
@@ -93,6 +94,8 @@ pub trait WorkflowStore {
     async fn transition_save(&mut self, transition: &Transition) -> Result<(), Error>;
     /// Every transition of a run, oldest first.
     async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error>;
+    /// The newest transition of a run.
+    async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error>;
     /// Remembers an effect; the first answer under a key stays. Gives the answer that is kept.
     async fn effect_record(
         &mut self,
@@ -120,9 +123,10 @@ impl WorkflowStore for Tx {
 
     async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error> {
         let sql = "UPDATE runs SET status = $2, runnable = $3,
-                   started_at = CASE WHEN $2 = 'running' THEN cynode_now() ELSE started_at END,
+                   started_at = CASE WHEN $2 = 'running' THEN coalesce(started_at, cynode_now())
+                       ELSE started_at END,
                    ended_at = CASE WHEN $3 THEN ended_at ELSE cynode_now() END
-                   WHERE id = $1";
+                   WHERE id = $1 AND runnable";
         self.execute(sql, params![run, status, !status.is_terminal()]).await.map(drop)
     }
 
@@ -183,6 +187,12 @@ impl WorkflowStore for Tx {
     async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1 ORDER BY sequence";
         self.rows(sql, params![run]).await?.iter().map(transition).collect()
+    }
+
+    async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error> {
+        let sql = "SELECT * FROM workflow_history WHERE run_id = $1
+                   ORDER BY sequence DESC LIMIT 1";
+        self.row(sql, params![run]).await?.as_ref().map(transition).transpose()
     }
 
     async fn effect_record(

@@ -160,6 +160,14 @@ pub struct CanceledView {
     pub cascaded: Vec<TaskId>,
 }
 
+/// `POST /v1/tasks/{task}/dependencies`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddDependency {
+    /// The task that must complete first, by id or name.
+    pub depends_on: String,
+}
+
 /// `GET /v1/tasks/{task}/logs`
 #[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,6 @@
--- The first schema. Times are read from this database's clock through these two functions; the
+-- The first schema. JSON is kept as it was given (json): the output of commands may hold characters
+-- that jsonb refuses. What is sorted or compared as text has byte order (COLLATE "C"), as in SQLite,
+-- whatever the server's language. Times are read from this database's clock through these two functions; the
 -- SQLite backend registers functions of the same names.
 CREATE FUNCTION cynode_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
 CREATE FUNCTION cynode_after(milliseconds bigint) RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -81,14 +83,14 @@ CREATE TABLE tasks (
     created_by uuid NOT NULL REFERENCES users (id),
     project_id uuid NOT NULL REFERENCES projects (id),
     plan_id uuid,
-    name text NOT NULL,
+    name text COLLATE "C" NOT NULL,
     status text NOT NULL,
     closed boolean NOT NULL,
     input_mode text NOT NULL,
     prompt text NOT NULL,
-    commands jsonb NOT NULL,
-    acceptance_criteria jsonb NOT NULL,
-    options jsonb NOT NULL,
+    commands json NOT NULL,
+    acceptance_criteria json NOT NULL,
+    options json NOT NULL,
     summary text,
     idempotency_key text,
     created_at timestamptz NOT NULL,
@@ -142,7 +144,7 @@ CREATE TABLE workflow_checkpoints (
     id uuid PRIMARY KEY,
     task_id uuid NOT NULL UNIQUE REFERENCES tasks (id),
     run_id uuid NOT NULL REFERENCES runs (id),
-    state jsonb NOT NULL,
+    state json NOT NULL,
     last_node_id text NOT NULL,
     edge text NOT NULL,
     sequence bigint NOT NULL,
@@ -158,7 +160,7 @@ CREATE TABLE workflow_history (
     edge text NOT NULL,
     step_index bigint,
     job_id uuid,
-    state jsonb NOT NULL,
+    state json NOT NULL,
     epoch bigint NOT NULL,
     duration_ms bigint NOT NULL,
     recorded_at timestamptz NOT NULL,
@@ -167,20 +169,20 @@ CREATE TABLE workflow_history (
 
 CREATE TABLE workflow_effects (
     run_id uuid NOT NULL REFERENCES runs (id),
-    key text NOT NULL,
+    key text COLLATE "C" NOT NULL,
     -- The transition during which it happened; older ones are history.
     sequence bigint NOT NULL,
-    answer jsonb NOT NULL,
+    answer json NOT NULL,
     recorded_at timestamptz NOT NULL,
     PRIMARY KEY (run_id, key)
 );
 
 CREATE TABLE nodes (
     id uuid PRIMARY KEY,
-    node_slug text NOT NULL UNIQUE,
+    node_slug text COLLATE "C" NOT NULL UNIQUE,
     status text NOT NULL,
     token_hash bytea NOT NULL UNIQUE,
-    capabilities jsonb NOT NULL,
+    capabilities json NOT NULL,
     sandbox_supported boolean NOT NULL,
     max_concurrency bigint NOT NULL,
     last_seen_at timestamptz,
@@ -199,9 +201,11 @@ CREATE TABLE jobs (
     node_id uuid REFERENCES nodes (id),
     -- The node that has the task's workspace; null until a first job ran.
     pinned_node_id uuid REFERENCES nodes (id),
-    payload jsonb NOT NULL,
-    result jsonb,
+    payload json NOT NULL,
+    result json,
     cancel_requested boolean NOT NULL,
+    -- Whether its node has said that it has it; from then on it is never handed out again.
+    acknowledged boolean NOT NULL,
     lease_expires_at timestamptz,
     created_at timestamptz NOT NULL,
     started_at timestamptz,
@@ -223,8 +227,8 @@ CREATE TABLE task_artifacts (
     id uuid PRIMARY KEY,
     task_id uuid NOT NULL REFERENCES tasks (id),
     job_id uuid REFERENCES jobs (id),
-    kind text NOT NULL,
-    path text NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
     size_bytes bigint NOT NULL,
     checksum_sha256 text NOT NULL,
     created_at timestamptz NOT NULL,
@@ -242,7 +246,7 @@ CREATE TABLE events (
     task_id uuid,
     run_id uuid,
     job_id uuid,
-    data jsonb NOT NULL,
+    data json NOT NULL,
     occurred_at timestamptz NOT NULL,
     PRIMARY KEY (txid, seq)
 );

@@ -199,6 +199,8 @@ CREATE TABLE jobs (
     payload TEXT NOT NULL,
     result TEXT,
     cancel_requested INTEGER NOT NULL,
+    -- Whether its node has said that it has it; from then on it is never handed out again.
+    acknowledged INTEGER NOT NULL,
     lease_expires_at INTEGER,
     created_at INTEGER NOT NULL,
     started_at INTEGER,

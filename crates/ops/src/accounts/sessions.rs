@@ -1,0 +1,163 @@
+//! Sessions: short access tokens, and refresh tokens that work once.
+
+use chrono::Duration;
+use cynode_domain::ids::{SessionId, UserId};
+use cynode_store::{Session, SessionStore, Tx, User, UserStore};
+use cynode_wire::auth::SessionView;
+use secrecy::ExposeSecret;
+
+use super::{AccountError, Accounts, Origin};
+use crate::Caller;
+use crate::tokens::{self, Token, TokenKind};
+
+const ACCESS_LIFETIME: Duration = Duration::minutes(15);
+const REFRESH_LIFETIME: Duration = Duration::days(7);
+
+/// What came of presenting a refresh token.
+enum Exchange {
+    Renewed(User),
+    /// The token was exchanged before: it was stolen, or its owner's was. The session is over.
+    Replayed,
+    Unknown,
+}
+
+impl Accounts {
+    /// Who presents this access or API token.
+    pub async fn authenticate(&self, token: &str) -> Result<Caller, AccountError> {
+        let (hash, now) = (tokens::hash(token), self.clock.now());
+        let is_api_token = token.starts_with(TokenKind::Api.prefix());
+        let user = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let owner = if is_api_token {
+                        let token = tx.token_by_hash(&hash).await?;
+                        token
+                            .filter(|token| token.revoked_at.is_none())
+                            .filter(|token| token.expires_at.is_none_or(|end| end > now))
+                            .map(|token| token.user)
+                    } else {
+                        let session = tx.session_by_access(&hash).await?;
+                        session
+                            .filter(|session| session.is_active && session.access_expires_at > now)
+                            .map(|session| session.user)
+                    };
+                    match owner {
+                        Some(owner) => Ok::<_, AccountError>(tx.user_get(owner).await?),
+                        None => Ok(None),
+                    }
+                })
+            })
+            .await?;
+        let user = user.filter(|user| user.is_active).ok_or(AccountError::BadToken)?;
+        Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin })
+    }
+
+    pub(super) async fn open_session(&self, user: UserId) -> Result<SessionView, AccountError> {
+        let (session, view) = self.new_session(SessionId::generate(), user)?;
+        self.store
+            .write(move |tx| {
+                Box::pin(async move { Ok::<_, AccountError>(tx.session_insert(&session).await?) })
+            })
+            .await?;
+        Ok(view)
+    }
+
+    /// Exchanges a refresh token for the next pair of tokens. A token that was exchanged before
+    /// ends its session.
+    pub async fn refresh(
+        &self,
+        refresh_token: &str,
+        origin: &Origin,
+    ) -> Result<SessionView, AccountError> {
+        let hash = tokens::hash(refresh_token);
+        // The ids are replaced by the session's own below; only the tokens are new.
+        let (new, view) = self.new_session(SessionId::generate(), UserId::generate())?;
+        let now = self.clock.now();
+        let exchange = self
+            .store
+            .write(move |tx| Box::pin(async move { exchange(tx, &hash, &new, now).await }))
+            .await?;
+        match exchange {
+            Exchange::Renewed(user) => {
+                self.record("refresh_success", Some(&user), &user.handle, origin, None).await?;
+                Ok(view)
+            }
+            Exchange::Replayed => {
+                let reason = Some("refresh token used twice: session ended");
+                self.record("refresh_failure", None, "", origin, reason).await?;
+                Err(AccountError::BadToken)
+            }
+            Exchange::Unknown => {
+                self.record("refresh_failure", None, "", origin, Some("unknown token")).await?;
+                Err(AccountError::BadToken)
+            }
+        }
+    }
+
+    /// Ends the session of a refresh token. An unknown token changes nothing.
+    pub async fn logout(&self, refresh_token: &str, origin: &Origin) -> Result<(), AccountError> {
+        let hash = tokens::hash(refresh_token);
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    if let Some(session) = tx.session_by_refresh(&hash).await? {
+                        tx.session_end(session.id).await?;
+                    }
+                    Ok::<_, AccountError>(())
+                })
+            })
+            .await?;
+        self.record("logout", None, "", origin, None).await
+    }
+
+    fn new_session(
+        &self,
+        id: SessionId,
+        user: UserId,
+    ) -> Result<(Session, SessionView), AccountError> {
+        let (access, refresh) =
+            (Token::generate(TokenKind::Access)?, Token::generate(TokenKind::Refresh)?);
+        let now = self.clock.now();
+        let session = Session {
+            id,
+            user,
+            refresh_hash: refresh.hash(),
+            access_hash: access.hash(),
+            access_expires_at: now + ACCESS_LIFETIME,
+            expires_at: now + REFRESH_LIFETIME,
+            is_active: true,
+            created_at: now,
+        };
+        let view = SessionView {
+            access_token: access.reveal().expose_secret().to_owned(),
+            refresh_token: refresh.reveal().expose_secret().to_owned(),
+            token_type: "Bearer".to_owned(),
+            expires_in: ACCESS_LIFETIME.num_seconds().unsigned_abs(),
+        };
+        Ok((session, view))
+    }
+}
+
+async fn exchange(
+    tx: &mut Tx,
+    hash: &[u8],
+    new: &Session,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<Exchange, AccountError> {
+    if let Some(session) = tx.session_by_spent_refresh(hash).await? {
+        tx.session_end(session).await?;
+        return Ok(Exchange::Replayed);
+    }
+    let session = tx.session_by_refresh(hash).await?;
+    let Some(session) = session.filter(|session| session.is_active && session.expires_at > now)
+    else {
+        return Ok(Exchange::Unknown);
+    };
+    let user = tx.user_get(session.user).await?;
+    let Some(user) = user.filter(|user| user.is_active) else {
+        return Ok(Exchange::Unknown);
+    };
+    tx.session_rotate(&session, new).await?;
+    Ok(Exchange::Renewed(user))
+}

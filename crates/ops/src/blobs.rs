@@ -1,0 +1,147 @@
+//! Content-addressed files on disk: what artifacts and attachments are made of.
+//!
+//! A blob is written beside its place, synced, and renamed into it: a crash leaves either the
+//! whole blob or a stray temporary file, never half a blob under a name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use cynode_domain::ids::ArtifactId;
+use futures_util::{Stream, StreamExt};
+use sha2::{Digest, Sha256};
+use tokio::fs;
+use tokio::io::AsyncWriteExt;
+
+/// Why content was not stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// The content is longer than allowed.
+    #[error("content is longer than {max_bytes} bytes")]
+    TooLarge {
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// The sender stopped in the middle.
+    #[error("the upload was cut off")]
+    CutOff,
+    /// The disk said no.
+    #[error("the disk refused")]
+    Disk(#[from] io::Error),
+}
+
+/// A stored blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Blob {
+    /// The SHA-256 of the content, in hex.
+    pub(crate) sha256: String,
+    /// How long it is.
+    pub(crate) size_bytes: i64,
+}
+
+/// The directory of all blobs. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    directory: PathBuf,
+}
+
+impl Blobs {
+    /// Blobs kept under `directory`.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Stores everything `content` yields, up to `max_bytes`.
+    pub(crate) async fn put<E>(
+        &self,
+        content: impl Stream<Item = Result<Bytes, E>>,
+        max_bytes: u64,
+    ) -> Result<Blob, BlobError> {
+        let incoming = self.directory.join("incoming");
+        fs::create_dir_all(&incoming).await?;
+        let temporary = incoming.join(ArtifactId::generate().to_string());
+        let written = self.write(&temporary, content, max_bytes).await;
+        if written.is_err() {
+            // What is left of a failed upload is of no use to anybody.
+            let _ = fs::remove_file(&temporary).await;
+        }
+        written
+    }
+
+    async fn write<E>(
+        &self,
+        temporary: &Path,
+        content: impl Stream<Item = Result<Bytes, E>>,
+        max_bytes: u64,
+    ) -> Result<Blob, BlobError> {
+        let mut content = std::pin::pin!(content);
+        let mut file = fs::File::create_new(temporary).await?;
+        let (mut hash, mut size) = (Sha256::new(), 0_u64);
+        while let Some(piece) = content.next().await {
+            let piece = piece.map_err(|_| BlobError::CutOff)?;
+            size += piece.len() as u64;
+            if size > max_bytes {
+                return Err(BlobError::TooLarge { max_bytes });
+            }
+            hash.update(&piece);
+            file.write_all(&piece).await?;
+        }
+        file.flush().await?;
+        file.sync_all().await?;
+        let sha256 = hex::encode(hash.finalize());
+        let place = self.place(&sha256);
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent).await?;
+        }
+        fs::rename(temporary, &place).await?;
+        Ok(Blob { sha256, size_bytes: i64::try_from(size).unwrap_or(i64::MAX) })
+    }
+
+    /// Opens a blob for reading.
+    pub(crate) async fn open(&self, sha256: &str) -> Result<fs::File, BlobError> {
+        Ok(fs::File::open(self.place(sha256)).await?)
+    }
+
+    fn place(&self, sha256: &str) -> PathBuf {
+        let (shelf, rest) = sha256.split_at(sha256.len().min(2));
+        self.directory.join(shelf).join(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn pieces(pieces: &[&'static str]) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::iter(pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect::<Vec<_>>())
+    }
+
+    #[tokio::test]
+    async fn content_is_found_by_its_hash() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().to_owned());
+
+        let blob = blobs.put(pieces(&["hel", "lo"]), 10).await.unwrap();
+
+        let mut text = String::new();
+        blobs.open(&blob.sha256).await.unwrap().read_to_string(&mut text).await.unwrap();
+        assert_eq!((text.as_str(), blob.size_bytes), ("hello", 5));
+    }
+
+    #[tokio::test]
+    async fn content_that_is_too_long_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().to_owned());
+
+        let refused = blobs.put(pieces(&["hello", "world"]), 7).await;
+
+        assert!(matches!(refused, Err(BlobError::TooLarge { max_bytes: 7 })));
+        let left = std::fs::read_dir(directory.path().join("incoming")).unwrap().count();
+        assert_eq!(left, 0);
+    }
+}

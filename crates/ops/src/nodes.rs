@@ -1,0 +1,78 @@
+//! Worker nodes: joining, asking for work, reporting it; and which job goes to which node.
+
+mod assign;
+mod manage;
+mod poll;
+mod register;
+mod report;
+
+use cynode_domain::ids::JobId;
+use cynode_domain::job::{Action, Limits};
+use cynode_runtime::clock::SharedClock;
+use cynode_store::Store;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use assign::assign_open_jobs;
+pub(crate) use report::announce_end;
+
+use crate::Signals;
+
+/// How long a job may go unmentioned by its node before it counts as interrupted.
+pub(crate) const JOB_LEASE_MS: u32 = 60_000;
+/// How long a node may be silent before it gets no more work.
+pub(crate) const NODE_SILENCE_MS: i64 = 40_000;
+
+/// Why a node operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The token is unknown, or a newer registration replaced it.
+    #[error("the node token is unknown or was replaced: register again")]
+    BadToken,
+    /// There is no such node.
+    #[error("there is no node \"{0}\"")]
+    NotFound(String),
+    /// Only administrators may do this.
+    #[error("only an administrator may do this")]
+    NotAdmin,
+    /// The request breaks rules.
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// The node has no such job, or the job is over.
+    #[error("this node has no open job {0}")]
+    NotYourJob(JobId),
+    /// The node cannot be moved that way.
+    #[error(transparent)]
+    IllegalMove(#[from] cynode_domain::status::IllegalMove),
+    /// The system gave no randomness.
+    #[error("no secret could be made")]
+    Secret(#[from] getrandom::Error),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// What a job's row says is to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Payload {
+    /// What runs.
+    pub(crate) action: Action,
+    /// Its bounds.
+    pub(crate) limits: Limits,
+    /// Names of attachments to place in the workspace.
+    pub(crate) attachments: Vec<String>,
+}
+
+/// Worker nodes. Cheap to clone.
+#[derive(Clone)]
+pub struct Nodes {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+}
+
+impl Nodes {
+    /// Nodes kept in `store`.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
+        Self { store, clock, signals }
+    }
+}

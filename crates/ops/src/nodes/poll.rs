@@ -1,0 +1,100 @@
+//! A node asks for work: one long poll that shows it lives, renews its jobs and brings news.
+
+use std::time::Duration;
+
+use cynode_domain::status::JobStatus;
+use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, TaskStore, Tx};
+use cynode_wire::nodes::{Assignment, Poll, PollView};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{JOB_LEASE_MS, NodeError, Nodes, Payload, assign_open_jobs};
+use crate::NodeCaller;
+use crate::signals::Topic;
+use crate::tasks::event;
+use crate::workflow::MAX_WAIT_MS;
+
+const MAX_HOLDING: usize = 1000;
+
+impl Nodes {
+    /// News for a node, waiting for some if there is none.
+    pub async fn poll(&self, node: &NodeCaller, request: Poll) -> Result<PollView, NodeError> {
+        if request.holding.len() > MAX_HOLDING {
+            let fault = format!("holding has more than {MAX_HOLDING} entries");
+            return Err(NodeError::Invalid(vec![fault]));
+        }
+        let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
+        let deadline = Instant::now() + wait;
+        let mut listener = self.signals.listen(Topic::Jobs);
+        loop {
+            let (node, request) = (node.clone(), request.clone());
+            let news = self
+                .store
+                .write(move |tx| Box::pin(async move { look(tx, &node, &request).await }))
+                .await?;
+            if !news.assignments.is_empty() {
+                self.signals.send(Topic::Events);
+            }
+            if news != PollView::default() || !listener.wait(deadline).await {
+                return Ok(news);
+            }
+        }
+    }
+}
+
+async fn look(tx: &mut Tx, node: &NodeCaller, request: &Poll) -> Result<PollView, NodeError> {
+    tx.node_touch(node.node).await?;
+    let mut news = PollView::default();
+    for id in &request.holding {
+        if !tx.job_renew(*id, node.node, JOB_LEASE_MS).await? {
+            news.forget.push(*id);
+        }
+    }
+    assign_open_jobs(tx).await?;
+    let mut free = request.free_slots as usize;
+    for job in tx.job_of_node(node.node).await? {
+        let id = job.asked.id;
+        if job.cancel_requested && request.holding.contains(&id) {
+            news.cancel.push(id);
+        } else if is_to_be_handed_out(&job, request) && free > 0 {
+            free -= 1;
+            news.assignments.push(hand_out(tx, &job).await?);
+        }
+    }
+    Ok(news)
+}
+
+/// A queued job, or one whose first handing-out may have been lost on the way. Once the node has
+/// said that it has a job, it is never handed out again.
+fn is_to_be_handed_out(job: &Job, request: &Poll) -> bool {
+    match job.status {
+        JobStatus::Queued => true,
+        JobStatus::Running => !job.acknowledged && !request.holding.contains(&job.asked.id),
+        JobStatus::Completed
+        | JobStatus::Failed
+        | JobStatus::Canceled
+        | JobStatus::LeaseExpired => false,
+    }
+}
+
+async fn hand_out(tx: &mut Tx, job: &Job) -> Result<Assignment, NodeError> {
+    if job.status == JobStatus::Queued {
+        tx.job_start(job.asked.id, JOB_LEASE_MS).await?;
+        if let Some(task) = tx.task_get(job.asked.task).await? {
+            let started = event(&task, "job.started", json!({ "node_id": job.node }));
+            let (run, job) = (Some(job.asked.run), Some(job.asked.id));
+            tx.event_append(&NewEvent { run, job, ..started }).await?;
+        }
+    }
+    let payload: Payload = serde_json::from_value(job.asked.payload.clone()).map_err(|error| {
+        cynode_store::Error::Unreadable { column: "payload".to_owned(), reason: error.to_string() }
+    })?;
+    Ok(Assignment {
+        job_id: job.asked.id,
+        task_id: job.asked.task,
+        run_id: job.asked.run,
+        action: payload.action,
+        limits: payload.limits,
+        attachments: payload.attachments,
+    })
+}

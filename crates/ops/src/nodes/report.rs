@@ -1,0 +1,113 @@
+//! A node reports: output while a job runs, and what came of it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cynode_domain::ids::{JobId, NodeId};
+use cynode_domain::job::{Ending, Limits};
+use cynode_domain::status::JobStatus;
+use cynode_store::{EventStore, Job, JobStore, NewEvent, TaskStore, Tx};
+use cynode_wire::jobs::JobResult;
+use cynode_wire::nodes::{AppendLog, LogPosition};
+use serde_json::json;
+
+use super::{NodeError, Nodes};
+use crate::NodeCaller;
+use crate::signals::Topic;
+use crate::tasks::event;
+
+impl Nodes {
+    /// Adds a piece of output; the answer says where the next piece is expected.
+    pub async fn append_log(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+        request: AppendLog,
+    ) -> Result<LogPosition, NodeError> {
+        let data = STANDARD.decode(&request.data_base64);
+        let data = data.map_err(|e| NodeError::Invalid(vec![format!("data_base64: {e}")]))?;
+        let offset = i64::try_from(request.offset).unwrap_or(i64::MAX);
+        let length = i64::try_from(data.len()).unwrap_or(i64::MAX);
+        if offset.saturating_add(length) > i64::from(Limits::MAX.output_bytes) {
+            return Err(NodeError::Invalid(vec!["a stream is kept up to 1 MiB".to_owned()]));
+        }
+        let node = node.node;
+        let stored = self
+            .store
+            .append(move |tx| {
+                Box::pin(async move {
+                    open_job(tx.job_get(job).await?, node, job)?;
+                    let stream = request.stream.as_str();
+                    Ok::<_, NodeError>(tx.log_append(job, stream, offset, &data).await?)
+                })
+            })
+            .await?;
+        Ok(LogPosition { next_offset: stored.unsigned_abs() })
+    }
+
+    /// Closes a job with what came of it. The same result again changes nothing.
+    pub async fn finish(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+        result: JobResult,
+    ) -> Result<(), NodeError> {
+        let kept = Limits::MAX.output_bytes as usize;
+        if result.stdout.len() > 4 * kept || result.stderr.len() > 4 * kept {
+            return Err(NodeError::Invalid(vec!["stdout and stderr hold up to 1 MiB".to_owned()]));
+        }
+        let node = node.node;
+        self.store
+            .write(move |tx| Box::pin(async move { finish(tx, node, job, &result).await }))
+            .await?;
+        self.signals.send(Topic::Results);
+        self.signals.send(Topic::Jobs);
+        Ok(())
+    }
+}
+
+async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Result<(), NodeError> {
+    let found = tx.job_lock(id).await?;
+    let value = json!(result);
+    if found
+        .as_ref()
+        .is_some_and(|job| job.node == Some(node) && job.result.as_ref() == Some(&value))
+    {
+        return Ok(());
+    }
+    let job = open_job(found, node, id)?;
+    let status = job.status.advance(status_of(&result.ending))?;
+    tx.job_close(id, status, Some(&value)).await?;
+    announce_end(tx, &job, status, &result.ending).await
+}
+
+/// Tells everybody who may see the task that one of its jobs ended.
+pub(crate) async fn announce_end(
+    tx: &mut Tx,
+    job: &Job,
+    status: JobStatus,
+    ending: &Ending,
+) -> Result<(), NodeError> {
+    if let Some(task) = tx.task_get(job.asked.task).await? {
+        let data = json!({ "status": status, "ending": ending });
+        let (run, job) = (Some(job.asked.run), Some(job.asked.id));
+        tx.event_append(&NewEvent { run, job, ..event(&task, "job.ended", data) }).await?;
+    }
+    Ok(())
+}
+
+fn open_job(found: Option<Job>, node: NodeId, id: JobId) -> Result<Job, NodeError> {
+    found
+        .filter(|job| job.node == Some(node) && !job.status.is_terminal())
+        .ok_or(NodeError::NotYourJob(id))
+}
+
+fn status_of(ending: &Ending) -> JobStatus {
+    match ending {
+        Ending::Exited { .. } => JobStatus::Completed,
+        Ending::Canceled => JobStatus::Canceled,
+        Ending::TimedOut
+        | Ending::LimitReached { .. }
+        | Ending::Interrupted { .. }
+        | Ending::NotStarted { .. } => JobStatus::Failed,
+    }
+}

@@ -1,0 +1,132 @@
+//! Tasks: creating them, looking at them, ordering them, stopping them.
+
+mod cancel;
+mod create;
+mod depend;
+mod look;
+
+use cynode_domain::ids::TaskId;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{JobStore, NewEvent, Store, Task, TaskStore, Tx, WorkflowStore};
+use cynode_wire::jobs::JobView;
+use cynode_wire::tasks::TaskView;
+use serde_json::Value;
+
+use crate::projects::ProjectError;
+use crate::{BadCursor, BlobError, Blobs, Caller, Signals};
+
+/// Why a task operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// There is no such task, or the caller may not see it.
+    #[error("there is no task \"{0}\"")]
+    NotFound(String),
+    /// The request breaks rules; every one of them is named.
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// The task is closed, and stays as it is.
+    #[error("the task is {status} already")]
+    Closed {
+        /// How it closed.
+        status: &'static str,
+    },
+    /// A task it would wait for can never complete.
+    #[error("task \"{name}\" is {status}: a task that depends on it would never start")]
+    DeadDependency {
+        /// The task.
+        name: String,
+        /// How it closed.
+        status: &'static str,
+    },
+    /// The tasks would wait for each other for ever.
+    #[error("\"{task}\" and \"{on}\" would wait for each other: leave this dependency out")]
+    Cycle {
+        /// The task that was to wait.
+        task: String,
+        /// The task it was to wait for.
+        on: String,
+    },
+    /// The workflow has begun; what it waits for can no longer change.
+    #[error("the task has started: dependencies can be added to queued tasks only")]
+    Started,
+    /// The project was not found, or takes no tasks.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// An attachment could not be stored.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// Tasks. Cheap to clone.
+#[derive(Clone)]
+pub struct Tasks {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+    blobs: Blobs,
+}
+
+impl Tasks {
+    /// Tasks kept in `store`, their attachments in `blobs`.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals, blobs: Blobs) -> Self {
+        Self { store, clock, signals, blobs }
+    }
+}
+
+/// The task that `wanted` names by id or by the caller's own name for it, if the caller may see it.
+pub(crate) async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<Task, TaskError> {
+    let found = match wanted.parse::<TaskId>() {
+        Ok(id) => tx.task_get(id).await?,
+        Err(_) => tx.task_by_name(caller.user, wanted).await?,
+    };
+    found
+        .filter(|task| caller.may_see(task.asked.created_by))
+        .ok_or_else(|| TaskError::NotFound(wanted.chars().take(100).collect()))
+}
+
+/// An event about a task, for everybody who may see the task.
+pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
+    NewEvent {
+        kind,
+        owner: Some(task.asked.created_by),
+        project: Some(task.asked.project),
+        task: Some(task.asked.id),
+        run: None,
+        job: None,
+        data,
+    }
+}
+
+async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
+    let depends_on = tx.dependency_list(task.asked.id).await?;
+    let run_id = tx.run_of_task(task.asked.id).await?.map(|run| run.id);
+    Ok(TaskView {
+        id: task.asked.id,
+        task_name: task.asked.name,
+        status: task.status.api_name().to_owned(),
+        closed: task.status.is_terminal(),
+        project_id: task.asked.project,
+        run_id,
+        input_mode: task.asked.input_mode,
+        prompt: task.asked.prompt,
+        commands: task.asked.commands,
+        acceptance_criteria: task.asked.acceptance_criteria,
+        depends_on,
+        summary: task.summary,
+        created_at: task.asked.created_at,
+        updated_at: task.updated_at,
+        started_at: task.started_at,
+        ended_at: task.ended_at,
+    })
+}
+
+async fn job_views(tx: &mut Tx, task: TaskId) -> Result<Vec<JobView>, TaskError> {
+    let jobs = tx.job_list(task).await?;
+    Ok(jobs.into_iter().map(crate::workflow::job_view).collect::<Result<_, _>>()?)
+}

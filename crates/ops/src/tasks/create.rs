@@ -1,0 +1,333 @@
+//! Creating a task. A task that names its work is runnable at once: no separate start.
+
+use std::convert::Infallible;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{ArtifactId, RunId, TaskId, TraceId};
+use cynode_domain::name::Slug;
+use cynode_domain::plan::InputMode;
+use cynode_domain::status::{RunStatus, TaskStatus};
+use cynode_store::{
+    Artifact, ArtifactStore, EventStore, NewTask, Run, Task, TaskOptions, TaskStore, Tx,
+    WorkflowStore,
+};
+use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
+use futures_util::stream;
+use serde_json::json;
+
+use super::{TaskError, Tasks, event, find, view};
+use crate::Caller;
+use crate::artifacts::{ATTACHMENT, check_path};
+use crate::projects::{self, ProjectError};
+use crate::signals::Topic;
+
+const MAX_PROMPT_BYTES: usize = 1024 * 1024;
+const MAX_SCRIPT_BYTES: usize = 256 * 1024;
+const MAX_COMMANDS: usize = 200;
+const MAX_COMMANDS_BYTES: usize = 64 * 1024;
+const MAX_LIST: usize = 100;
+const MAX_ATTACHMENTS: usize = 16;
+const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
+const MAX_ATTEMPTS: u32 = 10;
+/// How much of a request becomes its name.
+const NAME_CHARS: usize = 40;
+/// Two creations with one name race for the next number; the loser tries again.
+const NAME_TRIES: usize = 20;
+
+impl Tasks {
+    /// Creates a task and, with it, the run that a runner will claim.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        let faults = faults(&request);
+        if !faults.is_empty() {
+            return Err(TaskError::Invalid(faults));
+        }
+        let attachments = self.store_attachments(&request.attachments).await?;
+        let new = Creation {
+            caller: caller.clone(),
+            id: TaskId::generate(),
+            stem: name_of(&request),
+            attachments,
+            now: self.clock.now(),
+            request,
+        };
+        let created = self.store.write(move |tx| Box::pin(new.insert(tx))).await?;
+        self.signals.send(Topic::Runs);
+        Ok(created)
+    }
+
+    async fn store_attachments(
+        &self,
+        attachments: &[Attachment],
+    ) -> Result<Vec<Artifact>, TaskError> {
+        let mut stored = vec![];
+        for attachment in attachments {
+            let content = STANDARD.decode(&attachment.content_base64).unwrap_or_default();
+            let piece = Ok::<_, Infallible>(Bytes::from(content));
+            let blob = self.blobs.put(stream::iter([piece]), MAX_ATTACHMENT_BYTES as u64).await?;
+            stored.push(Artifact {
+                id: ArtifactId::generate(),
+                // Replaced by the task's id when the row is written.
+                task: TaskId::generate(),
+                job: None,
+                kind: ATTACHMENT.to_owned(),
+                path: attachment.name.clone(),
+                size_bytes: blob.size_bytes,
+                sha256: blob.sha256,
+                created_at: self.clock.now(),
+            });
+        }
+        Ok(stored)
+    }
+}
+
+/// Everything one creation needs inside its transaction.
+struct Creation {
+    caller: Caller,
+    id: TaskId,
+    stem: Slug,
+    attachments: Vec<Artifact>,
+    now: chrono::DateTime<chrono::Utc>,
+    request: CreateTask,
+}
+
+impl Creation {
+    async fn insert(self, tx: &mut Tx) -> Result<TaskView, TaskError> {
+        if let Some(known) = self.known(tx).await? {
+            return view(tx, known).await;
+        }
+        if let Some(known) = self.insert_row(tx).await? {
+            return view(tx, known).await;
+        }
+        for wanted in &self.request.depends_on {
+            self.insert_dependency(tx, wanted).await?;
+        }
+        for artifact in &self.attachments {
+            tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
+        }
+        let run = Run {
+            id: RunId::generate(),
+            task: self.id,
+            trace: TraceId::generate(),
+            status: RunStatus::Pending,
+        };
+        tx.run_insert(&run).await?;
+        let task = find(tx, &self.caller, &self.id.to_string()).await?;
+        tx.event_append(&event(&task, "task.created", json!({ "name": task.asked.name }))).await?;
+        view(tx, task).await
+    }
+
+    /// The task that an earlier request with the same key created.
+    async fn known(&self, tx: &mut Tx) -> Result<Option<Task>, TaskError> {
+        match &self.request.idempotency_key {
+            Some(key) => Ok(tx.task_by_key(self.caller.user, key).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes the task under the first free name of its stem, unless a request with the same key
+    /// was faster: then gives that one's task.
+    async fn insert_row(&self, tx: &mut Tx) -> Result<Option<Task>, TaskError> {
+        let mut task = self.task(tx).await?;
+        for _ in 0..NAME_TRIES {
+            let highest = tx.task_highest_number(self.caller.user, self.stem.as_str()).await?;
+            task.name = self.stem.numbered(highest + 1).to_string();
+            if tx.task_insert(&task).await? {
+                return Ok(None);
+            }
+            if let Some(known) = self.known(tx).await? {
+                return Ok(Some(known));
+            }
+        }
+        let fault = format!("no free name could be found for \"{}\": choose another", self.stem);
+        Err(TaskError::Invalid(vec![fault]))
+    }
+
+    async fn task(&self, tx: &mut Tx) -> Result<NewTask, TaskError> {
+        let project = match &self.request.project {
+            Some(wanted) => projects::find(tx, &self.caller, wanted).await?,
+            None => projects::default_of(tx, self.caller.user, self.now).await?,
+        };
+        if !project.is_active {
+            let fault = format!("project \"{}\" takes no new tasks", project.slug);
+            return Err(ProjectError::Invalid(vec![fault]).into());
+        }
+        let request = &self.request;
+        Ok(NewTask {
+            id: self.id,
+            created_by: self.caller.user,
+            project: project.id,
+            name: String::new(),
+            input_mode: request.input_mode,
+            prompt: request.prompt.clone(),
+            commands: request.commands.clone(),
+            acceptance_criteria: request.acceptance_criteria.clone(),
+            options: TaskOptions {
+                expected_outputs: request.expected_outputs.clone(),
+                limits: request.limits,
+                retry_interrupted: request.retry_interrupted,
+                max_attempts: request.max_attempts,
+            },
+            idempotency_key: request.idempotency_key.clone(),
+            created_at: self.now,
+        })
+    }
+
+    async fn insert_dependency(&self, tx: &mut Tx, wanted: &str) -> Result<(), TaskError> {
+        let on = find(tx, &self.caller, wanted).await?;
+        if on.status.is_terminal() && on.status != TaskStatus::Completed {
+            let status = on.status.api_name();
+            return Err(TaskError::DeadDependency { name: on.asked.name, status });
+        }
+        Ok(tx.dependency_insert(self.id, on.asked.id).await?)
+    }
+}
+
+/// Everything that is wrong with a request, in words.
+fn faults(request: &CreateTask) -> Vec<String> {
+    let mut faults = work_faults(request);
+    let list = |what: &str, length: usize| {
+        (length > MAX_LIST).then(|| format!("{what} has {length} entries; allowed are {MAX_LIST}"))
+    };
+    faults.extend(list("acceptance_criteria", request.acceptance_criteria.len()));
+    faults.extend(list("expected_outputs", request.expected_outputs.len()));
+    faults.extend(list("depends_on", request.depends_on.len()));
+    faults.extend(request.acceptance_criteria.iter().filter_map(Criterion::problem));
+    faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
+    faults.extend(request.limits.problems());
+    if !(1..=MAX_ATTEMPTS).contains(&request.max_attempts) {
+        faults.push(format!(
+            "max_attempts is {}; allowed is 1 to {MAX_ATTEMPTS}",
+            request.max_attempts
+        ));
+    }
+    if let Some(name) = &request.task_name
+        && let Err(error) = Slug::normalise(name)
+    {
+        faults.push(format!("task_name: {error}"));
+    }
+    if request.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > 200) {
+        faults.push("idempotency_key needs 1 to 200 bytes".to_owned());
+    }
+    faults.extend(attachment_faults(&request.attachments));
+    faults
+}
+
+/// The mode decides which fields say what is to be done; the others must be empty.
+fn work_faults(request: &CreateTask) -> Vec<String> {
+    let mut faults = vec![];
+    let (prompt, commands) = (&request.prompt, &request.commands);
+    match request.input_mode {
+        InputMode::Prompt | InputMode::Script => {
+            let is_script = request.input_mode == InputMode::Script;
+            let max = if is_script { MAX_SCRIPT_BYTES } else { MAX_PROMPT_BYTES };
+            if prompt.trim().is_empty() {
+                faults.push("prompt is empty: say what is to be done".to_owned());
+            }
+            if prompt.len() > max {
+                faults.push(format!("prompt is longer than {max} bytes"));
+            }
+            if !commands.is_empty() {
+                faults.push("commands belong to input_mode \"commands\"".to_owned());
+            }
+        }
+        InputMode::Commands => {
+            if commands.is_empty() || commands.len() > MAX_COMMANDS {
+                faults.push(format!("commands needs 1 to {MAX_COMMANDS} entries"));
+            }
+            if commands.iter().any(|line| line.trim().is_empty()) {
+                faults.push("a command is empty".to_owned());
+            }
+            if commands.iter().map(String::len).sum::<usize>() > MAX_COMMANDS_BYTES {
+                faults.push(format!("commands are longer than {MAX_COMMANDS_BYTES} bytes in all"));
+            }
+        }
+    }
+    if prompt.contains('\0') || commands.iter().any(|line| line.contains('\0')) {
+        faults.push("prompt and commands must not hold NUL characters".to_owned());
+    }
+    faults
+}
+
+fn attachment_faults(attachments: &[Attachment]) -> Vec<String> {
+    let mut faults = vec![];
+    if attachments.len() > MAX_ATTACHMENTS {
+        faults.push(format!("{} attachments; allowed are {MAX_ATTACHMENTS}", attachments.len()));
+    }
+    for (index, attachment) in attachments.iter().enumerate() {
+        let name = &attachment.name;
+        if check_path(name).is_err() || name.contains('/') {
+            faults.push(format!("attachment \"{name}\" is no plain file name"));
+        }
+        if attachments[..index].iter().any(|other| other.name == *name) {
+            faults.push(format!("two attachments are called \"{name}\""));
+        }
+        match STANDARD.decode(&attachment.content_base64) {
+            Ok(content) if content.len() <= MAX_ATTACHMENT_BYTES => {}
+            Ok(_) => faults.push(format!("attachment \"{name}\" is longer than 10 MiB")),
+            Err(error) => faults.push(format!("attachment \"{name}\" is no base64: {error}")),
+        }
+    }
+    faults
+}
+
+/// The asked-for name, or one made from what is to be done.
+fn name_of(request: &CreateTask) -> Slug {
+    let text = match (&request.task_name, request.input_mode) {
+        (Some(name), _) => name.clone(),
+        (None, InputMode::Commands) => request.commands.join(" "),
+        (None, InputMode::Script) => "script".to_owned(),
+        (None, InputMode::Prompt) => request.prompt.clone(),
+    };
+    let short: String = match request.task_name {
+        Some(_) => text,
+        None => text.chars().take(NAME_CHARS).collect(),
+    };
+    Slug::normalise(&short).unwrap_or_else(|_| Slug::task())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(json: serde_json::Value) -> CreateTask {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn every_fault_of_a_request_is_named_at_once() {
+        let request = request(serde_json::json!({
+            "input_mode": "commands",
+            "commands": ["true", " "],
+            "max_attempts": 99,
+            "limits": { "timeout_s": 0 },
+            "expected_outputs": ["../escape"],
+            "attachments": [{ "name": "a/b", "content_base64": "?" }],
+        }));
+
+        let faults = faults(&request);
+
+        assert_eq!(faults.len(), 6, "{faults:#?}");
+    }
+
+    #[test]
+    fn a_name_is_made_from_the_work() {
+        let request =
+            request(serde_json::json!({ "input_mode": "commands", "commands": ["echo Hello!"] }));
+
+        assert_eq!(name_of(&request).as_str(), "echo-hello");
+    }
+
+    #[test]
+    fn a_request_without_letters_is_still_named() {
+        let request = request(serde_json::json!({ "prompt": "…" }));
+
+        assert_eq!(name_of(&request).as_str(), "task");
+    }
+}

@@ -1,0 +1,154 @@
+//! Looking at tasks: lists, results, output, history.
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::status::TaskStatus;
+use cynode_store::{JobStore, TaskFilter, TaskStore, Tx, WorkflowStore};
+use cynode_wire::jobs::Stream;
+use cynode_wire::page::Page;
+use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
+
+use super::{TaskError, Tasks, find, job_views, view};
+use crate::Caller;
+use crate::paging::PageRequest;
+use crate::projects;
+
+impl Tasks {
+    /// A task, by id or name.
+    pub async fn get(&self, caller: &Caller, task: &str) -> Result<TaskView, TaskError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = find(tx, &caller, &task).await?;
+                    view(tx, task).await
+                })
+            })
+            .await
+    }
+
+    /// A page of the tasks the caller may see, newest first.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: TaskQuery,
+    ) -> Result<Page<TaskView>, TaskError> {
+        let request = PageRequest::<TaskId>::check(&query.page())?;
+        let status = query.status.as_deref().map(TaskStatus::from_api_name).transpose();
+        let status = status.map_err(|error| TaskError::Invalid(vec![error.to_string()]))?;
+        let (caller, before, limit) = (caller.clone(), request.before, request.fetch);
+        let tasks = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let project = match &query.project {
+                        Some(wanted) => Some(projects::find(tx, &caller, wanted).await?.id),
+                        None => None,
+                    };
+                    let filter =
+                        TaskFilter { created_by: caller.own(), project, status, before, limit };
+                    let mut views = vec![];
+                    for task in tx.task_list(&filter).await? {
+                        views.push(view(tx, task).await?);
+                    }
+                    Ok::<_, TaskError>(views)
+                })
+            })
+            .await?;
+        Ok(request.page(tasks, |task| task.id.to_string(), |task| task))
+    }
+
+    /// What came of a task, job by job.
+    pub async fn result(&self, caller: &Caller, task: &str) -> Result<ResultView, TaskError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = find(tx, &caller, &task).await?;
+                    Ok(ResultView {
+                        task_id: task.asked.id,
+                        status: task.status.api_name().to_owned(),
+                        summary: task.summary,
+                        jobs: job_views(tx, task.asked.id).await?,
+                    })
+                })
+            })
+            .await
+    }
+
+    /// The output of every job of a task so far, in the order the jobs ran.
+    pub async fn logs(
+        &self,
+        caller: &Caller,
+        task: &str,
+        query: &LogQuery,
+    ) -> Result<LogsView, TaskError> {
+        let wanted = wanted_streams(query.stream.as_deref())?;
+        let (caller, task) = (caller.clone(), task.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task_id = find(tx, &caller, &task).await?.asked.id;
+                    let mut logs =
+                        LogsView { task_id, stdout: String::new(), stderr: String::new() };
+                    for stream in wanted {
+                        let text = read_stream(tx, task_id, stream).await?;
+                        match stream {
+                            Stream::Stdout => logs.stdout = text,
+                            Stream::Stderr => logs.stderr = text,
+                        }
+                    }
+                    Ok(logs)
+                })
+            })
+            .await
+    }
+
+    /// Every transition of the task's newest run, oldest first.
+    pub async fn history(
+        &self,
+        caller: &Caller,
+        task: &str,
+    ) -> Result<Vec<TransitionView>, TaskError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = find(tx, &caller, &task).await?;
+                    let Some(run) = tx.run_of_task(task.asked.id).await? else {
+                        return Ok(vec![]);
+                    };
+                    let history = tx.history_list(run.id).await?;
+                    Ok(history.into_iter().map(crate::workflow::transition_view).collect())
+                })
+            })
+            .await
+    }
+}
+
+fn wanted_streams(word: Option<&str>) -> Result<Vec<Stream>, TaskError> {
+    match word {
+        None | Some("all") => Ok(Stream::ALL.to_vec()),
+        Some("stdout") => Ok(vec![Stream::Stdout]),
+        Some("stderr") => Ok(vec![Stream::Stderr]),
+        Some(other) => {
+            let fault = format!("stream is \"{other}\"; allowed are stdout, stderr, all");
+            Err(TaskError::Invalid(vec![fault]))
+        }
+    }
+}
+
+/// Ended jobs carry their kept output in the result; of running ones the log so far is shown.
+async fn read_stream(tx: &mut Tx, task: TaskId, stream: Stream) -> Result<String, TaskError> {
+    let mut text = String::new();
+    for view in job_views(tx, task).await? {
+        match (view.result, stream) {
+            (Some(result), Stream::Stdout) => text.push_str(&result.stdout),
+            (Some(result), Stream::Stderr) => text.push_str(&result.stderr),
+            (None, _) => {
+                let so_far = tx.log_read(view.id, stream.as_str()).await?;
+                text.push_str(&String::from_utf8_lossy(&so_far));
+            }
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,15 @@
+//! The laws, one file per aggregate.
+
+pub(crate) mod artifacts;
+pub(crate) mod events;
+pub(crate) mod jobs;
+pub(crate) mod leases;
+pub(crate) mod logs;
+pub(crate) mod names;
+pub(crate) mod nodes;
+pub(crate) mod projects;
+pub(crate) mod sessions;
+pub(crate) mod tasks;
+pub(crate) mod users;
+pub(crate) mod workflow;
+pub(crate) mod writes;

@@ -1,0 +1,203 @@
+//! Laws of jobs and their leases.
+
+use cynode_domain::ids::{JobId, NodeId};
+use cynode_domain::status::JobStatus;
+use cynode_store::{Job, JobStore, NewJob, NodeStore, Store};
+use serde_json::json;
+
+use crate::world::{World, eventually, new_job};
+
+const MINUTE: u32 = 60_000;
+
+impl World {
+    async fn job_now(&self, id: JobId) -> Job {
+        look!(self.store, tx => tx.job_get(id).await).unwrap()
+    }
+
+    async fn expired_jobs(&self) -> Vec<JobId> {
+        let expired = change!(self.store, tx => tx.job_expired().await);
+        expired.into_iter().map(|job| job.asked.id).collect()
+    }
+
+    async fn unassigned(&self, limit: u32) -> Vec<JobId> {
+        let jobs = change!(self.store, tx => tx.job_unassigned(limit).await);
+        jobs.into_iter().map(|job| job.asked.id).collect()
+    }
+}
+
+pub(crate) async fn a_job_reads_back_as_it_was_asked(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let asked = NewJob { pinned_node: Some(node), ..new_job(&run, 3, 2) };
+    let (id, given) = (asked.id, asked.clone());
+
+    assert_eq!(change!(world.store, tx => tx.job_insert(&given).await), (id, true));
+
+    let job = world.job_now(id).await;
+    assert_eq!(job.asked, asked);
+    assert_eq!((job.status, job.node, &job.result), (JobStatus::Queued, None, &None));
+    assert!(!job.cancel_requested && !job.acknowledged);
+    assert_eq!(change!(world.store, tx => tx.job_lock(id).await), Some(job.clone()));
+    assert_eq!(look!(world.store, tx => tx.job_list(run.task).await), [job]);
+    assert_eq!(look!(world.store, tx => tx.job_get(JobId::generate()).await), None);
+}
+
+pub(crate) async fn a_step_attempt_has_one_job(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    let first = world.job(&run, 0).await;
+
+    let again = new_job(&run, 0, 1);
+    assert_eq!(change!(world.store, tx => tx.job_insert(&again).await), (first, false));
+
+    for new in [new_job(&run, 0, 2), new_job(&run, 1, 1), new_job(&other, 0, 1)] {
+        let id = new.id;
+        assert_eq!(change!(world.store, tx => tx.job_insert(&new).await), (id, true));
+    }
+    assert_eq!(look!(world.store, tx => tx.job_list(run.task).await).len(), 3);
+}
+
+pub(crate) async fn unassigned_jobs_are_listed_oldest_first_up_to_the_limit(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let mut jobs = vec![];
+    for step in 0..4 {
+        jobs.push(world.job(&run, step).await);
+    }
+    let (given, closed) = (jobs[0], jobs[2]);
+    change!(world.store, tx => tx.job_assign(given, node).await);
+    change!(world.store, tx => tx.job_close(closed, JobStatus::Canceled, None).await);
+
+    assert_eq!(world.unassigned(10).await, [jobs[1], jobs[3]]);
+    assert_eq!(world.unassigned(1).await, [jobs[1]]);
+    let of_node = look!(world.store, tx => tx.job_of_node(node).await);
+    assert_eq!(of_node.iter().map(|job| job.asked.id).collect::<Vec<_>>(), [given]);
+}
+
+pub(crate) async fn only_a_queued_job_is_assigned_or_started(store: Store) {
+    let world = World::new(store).await;
+    let (run, node, thief) =
+        (world.run("a").await, world.node("n").await, world.node("thief").await);
+    let job = world.running_job(&run, 0, node, MINUTE).await;
+    let started = world.job_now(job).await;
+    assert_eq!((started.status, started.node), (JobStatus::Running, Some(node)));
+    assert!(started.started_at.is_some());
+
+    change!(world.store, tx => tx.job_assign(job, thief).await);
+    change!(world.store, tx => tx.job_start(job, MINUTE).await);
+    assert_eq!(world.job_now(job).await, started);
+}
+
+pub(crate) async fn jobs_of_a_silent_node_are_taken_back_unless_they_run(store: Store) {
+    let world = World::new(store).await;
+    let (run, silent, loud) =
+        (world.run("a").await, world.node("silent").await, world.node("loud").await);
+    change!(world.store, tx => tx.node_touch(loud).await);
+    let running = world.running_job(&run, 0, silent, MINUTE).await;
+    let (lost, kept) = (world.job(&run, 1).await, world.job(&run, 2).await);
+    change!(world.store, tx => {
+        tx.job_assign(lost, silent).await?;
+        tx.job_assign(kept, loud).await
+    });
+
+    let taken = change!(world.store, tx => tx.job_unassign_silent(i64::from(MINUTE)).await);
+
+    assert_eq!(taken, 1);
+    assert_eq!(world.unassigned(10).await, [lost]);
+    assert_eq!(world.job_now(running).await.node, Some(silent));
+    assert_eq!(world.job_now(kept).await.node, Some(loud));
+}
+
+pub(crate) async fn a_job_is_renewed_by_its_own_node_only(store: Store) {
+    let world = World::new(store).await;
+    let (run, node, stranger) =
+        (world.run("a").await, world.node("n").await, world.node("stranger").await);
+    let job = world.running_job(&run, 0, node, MINUTE).await;
+    let renew = |id: JobId, node: NodeId| {
+        let store = world.store.clone();
+        async move { change!(store, tx => tx.job_renew(id, node, MINUTE).await) }
+    };
+
+    assert!(!renew(job, stranger).await);
+    assert!(!world.job_now(job).await.acknowledged);
+    assert!(renew(job, node).await);
+    assert!(world.job_now(job).await.acknowledged);
+    assert!(!renew(JobId::generate(), node).await);
+
+    change!(world.store, tx => tx.job_close(job, JobStatus::Completed, None).await);
+    assert!(!renew(job, node).await);
+}
+
+pub(crate) async fn a_running_job_expires_when_nobody_renews_it(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let lost = world.running_job(&run, 0, node, 1).await;
+    world.running_job(&run, 1, node, MINUTE).await;
+    let queued = world.job(&run, 2).await;
+    change!(world.store, tx => {
+        tx.job_assign(queued, node).await?;
+        tx.job_renew(queued, node, 0).await
+    });
+
+    let expired = eventually(|| async {
+        Some(world.expired_jobs().await).filter(|expired| !expired.is_empty())
+    });
+
+    assert_eq!(expired.await, [lost]);
+    change!(world.store, tx => tx.job_close(lost, JobStatus::LeaseExpired, None).await);
+    assert!(world.expired_jobs().await.is_empty());
+}
+
+pub(crate) async fn renewing_all_saves_running_jobs_and_never_shortens_a_lease(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let short = world.running_job(&run, 0, node, 1).await;
+    world.running_job(&run, 1, node, 10 * MINUTE).await;
+    world.job(&run, 2).await;
+    eventually(|| async { (world.expired_jobs().await == [short]).then_some(()) }).await;
+
+    assert_eq!(change!(world.store, tx => tx.job_renew_all(MINUTE).await), 1);
+
+    assert!(world.expired_jobs().await.is_empty());
+    assert_eq!(change!(world.store, tx => tx.job_renew_all(0).await), 0);
+    assert!(world.expired_jobs().await.is_empty());
+}
+
+pub(crate) async fn a_closed_job_never_changes_again(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    for (step, &end) in (0..).zip(JobStatus::ALL.iter().filter(|status| status.is_terminal())) {
+        let job = world.running_job(&run, step, node, MINUTE).await;
+        let result = json!({"code": 0, "step": step});
+        let kept = result.clone();
+        assert!(change!(world.store, tx => tx.job_close(job, end, Some(&result)).await));
+        let closed = world.job_now(job).await;
+        assert_eq!((closed.status, &closed.result), (end, &Some(kept)));
+        assert!(closed.ended_at.is_some());
+
+        for &next in JobStatus::ALL {
+            assert!(!change!(world.store, tx => tx.job_close(job, next, None).await));
+        }
+        change!(world.store, tx => {
+            tx.job_assign(job, node).await?;
+            tx.job_start(job, MINUTE).await?;
+            tx.job_request_cancel(job).await
+        });
+        assert_eq!(world.job_now(job).await, closed);
+    }
+    assert!(look!(world.store, tx => tx.job_of_node(node).await).is_empty());
+}
+
+pub(crate) async fn a_cancel_request_reaches_open_jobs_only(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let (open, closed) = (world.running_job(&run, 0, node, MINUTE).await, world.job(&run, 1).await);
+    change!(world.store, tx => tx.job_close(closed, JobStatus::Failed, None).await);
+
+    for job in [open, closed] {
+        change!(world.store, tx => tx.job_request_cancel(job).await);
+    }
+
+    assert!(world.job_now(open).await.cancel_requested);
+    assert!(!world.job_now(closed).await.cancel_requested);
+}

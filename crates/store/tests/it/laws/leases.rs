@@ -1,0 +1,156 @@
+//! Laws of task leases.
+
+use cynode_domain::ids::{HolderId, LeaseId};
+use cynode_store::{Fenced, Lease, LeaseStore, Run, Store};
+use tokio::task::JoinSet;
+
+use crate::world::{World, eventually};
+
+const MINUTE: u32 = 60_000;
+
+impl World {
+    async fn grant(&self, run: Run, lifetime_ms: u32) -> Option<Lease> {
+        let holder = HolderId::generate();
+        change!(self.store, tx => tx.lease_grant(run.task, run.id, holder, lifetime_ms).await)
+    }
+
+    async fn check(&self, lease: Lease) -> Result<Lease, Fenced> {
+        change!(self.store, tx => tx.lease_check(lease.task, lease.id, lease.epoch).await)
+    }
+
+    async fn renew(&self, lease: Lease, lifetime_ms: u32) -> Result<(), Fenced> {
+        change!(self.store, tx => tx.lease_renew(&lease, lifetime_ms).await)
+    }
+
+    async fn release(&self, lease: Lease) {
+        change!(self.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
+    }
+
+    async fn lease(&self, run: Run) -> Option<Lease> {
+        look!(self.store, tx => tx.lease_get(run.task).await)
+    }
+
+    /// A lease whose time is over.
+    async fn expired(&self, run: Run) -> Lease {
+        let lease = self.grant(run, 1).await.unwrap();
+        eventually(|| async { self.lease(run).await.filter(|lease| !lease.is_live) }).await;
+        lease
+    }
+}
+
+pub(crate) async fn a_live_lease_is_granted_to_nobody_else(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    assert_eq!(world.lease(run).await, None);
+
+    let lease = world.grant(run, MINUTE).await.unwrap();
+
+    assert_eq!(world.grant(run, MINUTE).await, None);
+    assert_eq!(world.lease(run).await, Some(lease));
+    assert!(lease.is_live && lease.holder.is_some());
+    assert!(world.grant(other, MINUTE).await.is_some());
+}
+
+pub(crate) async fn a_free_or_expired_lease_is_granted_in_a_higher_epoch(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let mut epochs = vec![];
+    for _ in 0..2 {
+        let lease = world.grant(run, MINUTE).await.unwrap();
+        world.release(lease).await;
+        let free = world.lease(run).await.unwrap();
+        assert_eq!((free.holder, free.is_live), (None, false));
+        epochs.extend([lease.epoch, world.expired(run).await.epoch]);
+    }
+    let lease = world.grant(run, MINUTE).await.unwrap();
+    epochs.push(lease.epoch);
+    change!(world.store, tx => tx.lease_fence(run.task).await);
+    epochs.push(world.grant(run, MINUTE).await.unwrap().epoch);
+
+    assert!(epochs.is_sorted_by(|earlier, later| earlier < later), "{epochs:?}");
+}
+
+pub(crate) async fn a_lease_in_force_passes_its_check(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.grant(world.run("a").await, MINUTE).await.unwrap();
+
+    assert_eq!(world.check(lease).await, Ok(lease));
+    assert_eq!(world.renew(lease, MINUTE).await, Ok(()));
+    assert_eq!(world.check(lease).await, Ok(lease));
+}
+
+pub(crate) async fn a_stranger_can_neither_check_nor_renew_nor_release(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.grant(run, MINUTE).await.unwrap();
+
+    for stranger in [
+        Lease { id: LeaseId::generate(), ..lease },
+        Lease { epoch: lease.epoch + 1, ..lease },
+        Lease { epoch: lease.epoch - 1, ..lease },
+        Lease { task: world.task(&format!("t{}", LeaseId::generate())).await, ..lease },
+    ] {
+        assert_eq!(world.check(stranger).await, Err(Fenced));
+        assert_eq!(world.renew(stranger, MINUTE).await, Err(Fenced));
+        world.release(stranger).await;
+        assert_eq!(world.lease(run).await, Some(lease));
+    }
+}
+
+pub(crate) async fn a_fenced_holder_is_refused(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.grant(run, MINUTE).await.unwrap();
+
+    change!(world.store, tx => tx.lease_fence(run.task).await);
+
+    assert_eq!(world.check(lease).await, Err(Fenced));
+    assert_eq!(world.renew(lease, MINUTE).await, Err(Fenced));
+    let next = world.grant(run, MINUTE).await.unwrap();
+    world.release(lease).await;
+    assert_eq!(world.check(next).await, Ok(next));
+}
+
+pub(crate) async fn an_expired_lease_is_refused_until_it_is_granted_again(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.expired(run).await;
+
+    assert_eq!(world.check(lease).await, Err(Fenced));
+    assert_eq!(world.renew(lease, MINUTE).await, Err(Fenced));
+
+    let next = world.grant(run, MINUTE).await.unwrap();
+    assert_eq!(world.check(next).await, Ok(next));
+    assert_eq!(world.check(lease).await, Err(Fenced));
+}
+
+pub(crate) async fn a_renewed_lease_outlives_its_first_term(store: Store) {
+    let world = World::new(store).await;
+    let (run, clock) = (world.run("a").await, world.run("b").await);
+    // Long enough to be renewed in time on a slow machine.
+    let lease = world.grant(run, 3000).await.unwrap();
+    let shadow = world.grant(clock, 3000).await.unwrap();
+    assert_eq!(world.renew(lease, MINUTE).await, Ok(()));
+
+    // The clock's lease was granted later for the same term: when it is over, so is the first one.
+    eventually(|| async { world.check(shadow).await.err() }).await;
+
+    assert_eq!(world.check(lease).await, Ok(lease));
+}
+
+pub(crate) async fn of_many_concurrent_claims_one_is_granted(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let mut claims = JoinSet::new();
+    for _ in 0..16 {
+        let (store, holder) = (world.store.clone(), HolderId::generate());
+        claims.spawn(async move {
+            change!(store, tx => tx.lease_grant(run.task, run.id, holder, MINUTE).await)
+        });
+    }
+
+    let granted: Vec<_> = claims.join_all().await.into_iter().flatten().collect();
+
+    assert_eq!(granted.len(), 1);
+    assert_eq!(world.lease(run).await, Some(granted[0]));
+}

@@ -1,0 +1,126 @@
+//! Laws of worker nodes.
+
+use cynode_domain::ids::NodeId;
+use cynode_domain::status::{JobStatus, NodeStatus};
+use cynode_store::{JobStore, Node, NodeStore, Store};
+use serde_json::json;
+
+use crate::world::{World, at, eventually, new_node};
+
+impl World {
+    async fn node_now(&self, id: NodeId) -> Node {
+        look!(self.store, tx => tx.node_get(id).await).unwrap()
+    }
+
+    async fn set_status(&self, id: NodeId, status: NodeStatus) {
+        change!(self.store, tx => tx.node_set_status(id, status).await);
+    }
+
+    async fn touch(&self, id: NodeId) {
+        change!(self.store, tx => tx.node_touch(id).await);
+    }
+}
+
+pub(crate) async fn a_node_that_registers_again_keeps_its_id(store: Store) {
+    let world = World::new(store).await;
+    let id = world.node("n").await;
+    world.set_status(id, NodeStatus::Drained).await;
+    let again = Node {
+        token_hash: b"another token".to_vec(),
+        capabilities: json!({"cores": 64}),
+        sandbox_supported: false,
+        max_concurrency: 9,
+        created_at: at(50),
+        ..new_node("n")
+    };
+    let given = again.clone();
+
+    assert_eq!(change!(world.store, tx => tx.node_register(&given).await), id);
+
+    let expected = Node { id, status: NodeStatus::Drained, created_at: at(0), ..again };
+    assert_eq!(world.node_now(id).await, expected);
+    assert_eq!(look!(world.store, tx => tx.node_list().await), [expected]);
+}
+
+pub(crate) async fn a_node_is_found_by_slug_and_by_token(store: Store) {
+    let world = World::new(store).await;
+    let (id, _) = (world.node("n").await, world.node("other").await);
+    let node = world.node_now(id).await;
+
+    let by_slug = look!(world.store, tx => tx.node_by_slug("n").await);
+    let by_token = look!(world.store, tx => tx.node_by_token(b"token of n").await);
+
+    assert_eq!((by_slug, by_token), (Some(node.clone()), Some(node)));
+    assert_eq!(look!(world.store, tx => tx.node_by_token(b"guess").await), None);
+    assert_eq!(look!(world.store, tx => tx.node_get(NodeId::generate()).await), None);
+    let thief = Node { token_hash: b"token of n".to_vec(), ..new_node("thief") };
+    let refused = try_change!(world.store, tx => tx.node_register(&thief).await);
+    assert!(refused.unwrap_err().is_duplicate());
+}
+
+pub(crate) async fn nodes_are_listed_by_slug_in_byte_order(store: Store) {
+    let world = World::new(store).await;
+    for slug in ["b", "a-b", "ab", "B", "a"] {
+        world.node(slug).await;
+    }
+
+    let nodes = look!(world.store, tx => tx.node_list().await);
+
+    let slugs: Vec<_> = nodes.iter().map(|node| node.slug.as_str()).collect();
+    assert_eq!(slugs, ["B", "a", "a-b", "ab", "b"]);
+}
+
+pub(crate) async fn a_poll_activates_a_node_unless_it_is_drained(store: Store) {
+    let world = World::new(store).await;
+    let id = world.node("n").await;
+    assert_eq!(world.node_now(id).await.last_seen_at, None);
+
+    world.touch(id).await;
+    let polled = world.node_now(id).await;
+    assert_eq!(polled.status, NodeStatus::Active);
+    assert!(polled.last_seen_at.is_some());
+
+    world.set_status(id, NodeStatus::Inactive).await;
+    world.touch(id).await;
+    assert_eq!(world.node_now(id).await.status, NodeStatus::Active);
+
+    world.set_status(id, NodeStatus::Drained).await;
+    world.touch(id).await;
+    let drained = world.node_now(id).await;
+    assert_eq!(drained.status, NodeStatus::Drained);
+    assert!(drained.last_seen_at > polled.last_seen_at);
+}
+
+pub(crate) async fn a_silent_node_is_retired(store: Store) {
+    let world = World::new(store).await;
+    let (active, drained, _new) =
+        (world.node("active").await, world.node("drained").await, world.node("new").await);
+    for id in [active, drained] {
+        world.touch(id).await;
+    }
+    world.set_status(drained, NodeStatus::Drained).await;
+    let retire = |silent_ms| {
+        let store = world.store.clone();
+        async move { change!(store, tx => tx.node_retire_silent(silent_ms).await) }
+    };
+    assert_eq!(retire(600_000).await, 0);
+
+    let retired = eventually(|| async { Some(retire(1).await).filter(|retired| *retired > 0) });
+
+    assert_eq!(retired.await, 1);
+    assert_eq!(world.node_now(active).await.status, NodeStatus::Inactive);
+    assert_eq!(world.node_now(drained).await.status, NodeStatus::Drained);
+}
+
+pub(crate) async fn a_node_counts_its_open_jobs(store: Store) {
+    let world = World::new(store).await;
+    let (run, id) = (world.run("a").await, world.node("n").await);
+    let first = world.running_job(&run, 0, id, 60_000).await;
+    world.running_job(&run, 1, id, 60_000).await;
+    world.job(&run, 2).await;
+    assert_eq!(world.node_now(id).await.open_jobs, 2);
+
+    change!(world.store, tx => tx.job_close(first, JobStatus::Completed, None).await);
+
+    assert_eq!(world.node_now(id).await.open_jobs, 1);
+}

@@ -1,0 +1,159 @@
+//! The laws of the store, each run against both engines.
+//!
+//! A law is a function over an open [`cynode_store::Store`] in `laws/`, one file per aggregate;
+//! [`store_laws!`] makes of each the tests `sqlite::<law>` and `postgres::<law>`. What only one
+//! engine can be asked stands in its own file.
+#![expect(clippy::unwrap_used, reason = "laws are called by tests; a failure is the finding")]
+
+#[macro_use]
+mod world;
+mod laws;
+mod on_postgres;
+mod on_sqlite;
+mod opening;
+
+/// Makes each law a test on either engine.
+macro_rules! store_laws {
+    ($($aggregate:ident { $($law:ident,)+ })+) => {
+        mod sqlite {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $law() {
+                    let database = cynode_testkit::sqlite_database();
+                    let store = cynode_store::Store::open(&database.url).await.unwrap();
+                    Box::pin(crate::laws::$aggregate::$law(store)).await;
+                }
+            )+)+
+        }
+
+        mod postgres {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $law() {
+                    let database = cynode_testkit::postgres_database().await;
+                    let store = cynode_store::Store::open(&database.url).await.unwrap();
+                    Box::pin(crate::laws::$aggregate::$law(store)).await;
+                }
+            )+)+
+        }
+    };
+}
+
+store_laws! {
+    users {
+        a_user_is_found_by_id_and_by_handle,
+        a_taken_handle_is_a_duplicate,
+        a_new_password_replaces_the_old_one,
+        sign_in_records_are_listed_newest_first,
+    }
+    sessions {
+        a_session_is_found_by_either_of_its_tokens,
+        a_rotated_session_answers_to_its_new_tokens_only,
+        a_refresh_token_is_spent_only_once,
+        an_ended_session_stays_ended,
+        api_tokens_are_paged_newest_first,
+        an_api_token_is_revoked_by_its_owner_only_and_for_good,
+        a_token_hash_is_stored_only_once,
+    }
+    projects {
+        a_project_reads_back_as_it_was_made,
+        a_taken_slug_is_not_added_again,
+        an_owner_has_at_most_one_default_project,
+        projects_are_paged_newest_first_for_one_owner_or_for_all,
+        a_project_update_leaves_slug_and_owner_alone,
+    }
+    tasks {
+        a_task_reads_back_as_it_was_asked,
+        a_name_is_taken_for_one_user_only,
+        an_idempotency_key_gives_one_task,
+        a_task_of_an_unknown_user_is_refused,
+        tasks_are_paged_newest_first_under_every_filter,
+        a_closed_task_never_changes,
+        a_running_task_keeps_the_time_it_started,
+        tasks_are_counted_by_status,
+        dependencies_are_kept_once_and_seen_from_both_ends,
+        a_task_cannot_wait_for_itself,
+    }
+    names {
+        a_free_stem_has_no_number,
+        ten_comes_after_nine,
+        a_numbered_name_counts_without_its_stem,
+        longer_names_do_not_hide_the_numbered_ones,
+        only_names_we_would_number_ourselves_count,
+        another_users_names_do_not_count,
+    }
+    workflow {
+        the_newest_run_of_a_task_is_its_run,
+        a_run_that_ended_is_never_moved_or_claimed_again,
+        the_oldest_free_run_is_next,
+        a_run_waits_until_every_dependency_is_completed,
+        a_leased_run_is_skipped_until_its_lease_is_over,
+        concurrent_claimers_get_every_run_exactly_once,
+        a_transition_moves_the_checkpoint_and_adds_history,
+        a_transition_number_is_used_only_once,
+        the_first_answer_of_an_effect_stays,
+        only_effects_after_the_checkpoint_are_listed,
+        any_text_survives_in_json,
+    }
+    leases {
+        a_live_lease_is_granted_to_nobody_else,
+        a_free_or_expired_lease_is_granted_in_a_higher_epoch,
+        a_lease_in_force_passes_its_check,
+        a_stranger_can_neither_check_nor_renew_nor_release,
+        a_fenced_holder_is_refused,
+        an_expired_lease_is_refused_until_it_is_granted_again,
+        a_renewed_lease_outlives_its_first_term,
+        of_many_concurrent_claims_one_is_granted,
+    }
+    jobs {
+        a_job_reads_back_as_it_was_asked,
+        a_step_attempt_has_one_job,
+        unassigned_jobs_are_listed_oldest_first_up_to_the_limit,
+        only_a_queued_job_is_assigned_or_started,
+        jobs_of_a_silent_node_are_taken_back_unless_they_run,
+        a_job_is_renewed_by_its_own_node_only,
+        a_running_job_expires_when_nobody_renews_it,
+        renewing_all_saves_running_jobs_and_never_shortens_a_lease,
+        a_closed_job_never_changes_again,
+        a_cancel_request_reaches_open_jobs_only,
+    }
+    logs {
+        output_is_kept_in_order_and_byte_for_byte,
+        a_repeated_piece_of_output_changes_nothing,
+        a_gap_in_the_output_is_refused,
+        streams_and_jobs_are_kept_apart,
+    }
+    nodes {
+        a_node_that_registers_again_keeps_its_id,
+        a_node_is_found_by_slug_and_by_token,
+        nodes_are_listed_by_slug_in_byte_order,
+        a_poll_activates_a_node_unless_it_is_drained,
+        a_silent_node_is_retired,
+        a_node_counts_its_open_jobs,
+    }
+    artifacts {
+        the_newest_artifact_at_a_path_stays,
+        artifacts_are_listed_by_kind_and_path_in_byte_order,
+        an_artifact_is_found_by_task_kind_and_path,
+    }
+    events {
+        events_are_read_in_the_order_they_were_written,
+        events_are_filtered_by_owner_and_by_task,
+        a_reader_that_goes_on_by_cursor_sees_every_event_once,
+        the_latest_cursor_is_past_everything_written,
+        events_of_a_failed_operation_are_never_seen,
+    }
+    writes {
+        an_operation_that_fails_halfway_leaves_nothing,
+        a_callers_own_refusal_comes_back_as_it_is,
+        an_operation_that_hides_a_failed_statement_keeps_nothing,
+        a_panicking_operation_is_undone_and_the_store_goes_on,
+        a_panicking_append_is_undone_and_the_store_goes_on,
+        a_panicking_read_leaves_the_store_usable,
+        failing_writes_do_not_harm_their_neighbours,
+        failing_appends_do_not_harm_their_neighbours,
+        many_concurrent_appends_are_all_kept,
+        a_reader_cannot_write,
+        a_reader_sees_what_was_written_before,
+    }
+}

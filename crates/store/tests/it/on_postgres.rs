@@ -1,0 +1,168 @@
+//! What only an engine with concurrent transactions can be asked.
+
+use cynode_domain::ids::JobId;
+use cynode_store::{
+    Error, EventCursor, EventFilter, EventStore, JobStore, Store, UserStore, WorkflowStore,
+};
+use cynode_testkit::{TestDatabase, postgres_database};
+use futures_util::future::join_all;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio_postgres::NoTls;
+
+use crate::laws::events::{append, event, numbers};
+use crate::world::{World, eventually, user};
+
+async fn opened() -> (TestDatabase, Store) {
+    let database = postgres_database().await;
+    let store = Store::open(&database.url).await.unwrap();
+    (database, store)
+}
+
+/// The reading side of a stream of events: where it is, and what it saw.
+#[derive(Default)]
+struct Reader {
+    cursor: EventCursor,
+    seen: Vec<i64>,
+}
+
+impl Reader {
+    async fn go_on(&mut self, store: &Store) {
+        let cursor = self.cursor;
+        let filter = EventFilter::default();
+        let events = look!(store, tx => tx.event_list(cursor, filter, 100).await);
+        self.cursor = events.last().map_or(cursor, |event| event.cursor);
+        self.seen.extend(numbers(&events));
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_a_slow_transaction_is_never_skipped() {
+    let (_database, store) = opened().await;
+    let (written, is_written) = oneshot::channel();
+    let (finish, may_finish) = oneshot::channel::<()>();
+    let mut slow = JoinSet::new();
+    let writer = store.clone();
+    slow.spawn(async move {
+        try_change!(writer, tx => {
+            tx.event_append(&event(1)).await?;
+            written.send(()).unwrap();
+            may_finish.await.unwrap();
+            Ok::<_, Error>(())
+        })
+    });
+    is_written.await.unwrap();
+    let mut reader = Reader::default();
+
+    append(&store, event(2)).await;
+    for _ in 0..10 {
+        reader.go_on(&store).await;
+    }
+    assert!(reader.seen.is_empty(), "a later event was shown while an earlier one was open");
+    finish.send(()).unwrap();
+    slow.join_next().await.unwrap().unwrap().unwrap();
+    append(&store, event(3)).await;
+    while reader.seen.len() < 3 {
+        reader.go_on(&store).await;
+    }
+
+    assert_eq!(reader.seen, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_open_transaction() {
+    let (database, store) = opened().await;
+    // More often than the pool has connections, so that a leak would use them up.
+    for number in 0..20 {
+        let (begun, has_begun) = oneshot::channel();
+        let new = user(&format!("gone-{number}"));
+        let operation = store.write(move |tx| {
+            Box::pin(async move {
+                tx.user_insert(&new).await?;
+                begun.send(()).unwrap();
+                std::future::pending::<Result<(), Error>>().await
+            })
+        });
+        tokio::select! {
+            _ = operation => unreachable!("the operation never ends"),
+            () = async { has_begun.await.unwrap() } => {}
+        }
+    }
+
+    let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
+    let mut background = JoinSet::new();
+    background.spawn(connection);
+    let idle = "SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+    eventually(|| async {
+        let open: i64 = client.query_one(idle, &[]).await.unwrap().get(0);
+        (open == 0).then_some(())
+    })
+    .await;
+    for number in 0..20 {
+        let handle = format!("gone-{number}");
+        assert_eq!(look!(store, tx => tx.user_by_handle(&handle).await), None);
+    }
+    change!(store, tx => tx.user_insert(&user("ada")).await);
+}
+
+#[tokio::test]
+async fn a_reader_sees_one_moment_while_others_write() {
+    let (_database, store) = opened().await;
+    let writer = store.clone();
+
+    let (before, after) = look!(store, tx => {
+        let before = tx.user_by_handle("ada").await?;
+        change!(writer, tx => tx.user_insert(&user("ada")).await);
+        Ok::<_, Error>((before, tx.user_by_handle("ada").await?))
+    });
+
+    assert_eq!((before, after), (None, None));
+    assert!(look!(store, tx => tx.user_by_handle("ada").await).is_some());
+}
+
+#[tokio::test]
+async fn a_run_that_is_being_claimed_is_skipped_by_others() {
+    let (_database, store) = opened().await;
+    let world = World::new(store).await;
+    let (first, second) = (world.run("a").await, world.run("b").await);
+    let other = world.store.clone();
+
+    let (mine, theirs) = change!(world.store, tx => {
+        let mine = tx.run_next().await?;
+        Ok::<_, Error>((mine, change!(other, tx => tx.run_next().await)))
+    });
+
+    assert_eq!((mine, theirs), (Some(first), Some(second)));
+}
+
+#[tokio::test]
+async fn jobs_that_are_being_assigned_are_skipped_by_others() {
+    let (_database, store) = opened().await;
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let jobs = [world.job(&run, 0).await, world.job(&run, 1).await, world.job(&run, 2).await];
+    let other = world.store.clone();
+
+    let (mine, theirs) = change!(world.store, tx => {
+        let mine = tx.job_unassigned(2).await?;
+        Ok::<_, Error>((mine, change!(other, tx => tx.job_unassigned(2).await)))
+    });
+
+    let ids = |jobs: Vec<cynode_store::Job>| -> Vec<JobId> {
+        jobs.into_iter().map(|job| job.asked.id).collect()
+    };
+    assert_eq!((ids(mine), ids(theirs)), (jobs[..2].to_vec(), jobs[2..].to_vec()));
+}
+
+#[tokio::test]
+async fn processes_that_migrate_the_same_database_at_once_all_succeed() {
+    let database = postgres_database().await;
+
+    let stores = join_all((0..8).map(|_| Store::open(&database.url))).await;
+
+    for store in stores {
+        let store = store.unwrap();
+        assert_eq!(look!(store, tx => tx.user_by_handle("ada").await), None);
+    }
+}

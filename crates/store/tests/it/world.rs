@@ -1,0 +1,216 @@
+//! What laws are about: a user with a project, and short ways to add more.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
+use cynode_domain::job::Limits;
+use cynode_domain::plan::InputMode;
+use cynode_domain::status::{NodeStatus, RunStatus};
+use cynode_store::{
+    Error, JobStore, NewJob, NewTask, Node, NodeStore, Project, ProjectStore, Run, Store, Task,
+    TaskOptions, TaskStore, User, UserStore, WorkflowStore,
+};
+use serde_json::json;
+
+/// Runs a body in one writing transaction and gives its result.
+macro_rules! try_change {
+    ($store:expr, $tx:ident => $body:expr) => {
+        $store.write(move |$tx| Box::pin(async move { $body })).await
+    };
+}
+
+/// As `try_change!`, for what must succeed.
+macro_rules! change {
+    ($store:expr, $tx:ident => $body:expr) => {
+        try_change!($store, $tx => $body).unwrap()
+    };
+}
+
+/// Runs a body over one view of the data; it must succeed.
+macro_rules! look {
+    ($store:expr, $tx:ident => $body:expr) => {
+        $store.read(move |$tx| Box::pin(async move { $body })).await.unwrap()
+    };
+}
+
+/// A store with one user and one project.
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) user: UserId,
+    pub(crate) project: ProjectId,
+}
+
+impl World {
+    pub(crate) async fn new(store: Store) -> Self {
+        let user = user("ada");
+        let project = project("engine", user.id);
+        let (owner, id) = (user.id, project.id);
+        change!(store, tx => {
+            tx.user_insert(&user).await?;
+            tx.project_insert(&project).await
+        });
+        Self { store, user: owner, project: id }
+    }
+
+    pub(crate) async fn other_user(&self, handle: &str) -> UserId {
+        let user = user(handle);
+        let id = user.id;
+        change!(self.store, tx => tx.user_insert(&user).await);
+        id
+    }
+
+    pub(crate) fn new_task(&self, name: &str) -> NewTask {
+        NewTask {
+            id: TaskId::generate(),
+            created_by: self.user,
+            project: self.project,
+            name: name.to_owned(),
+            input_mode: InputMode::Commands,
+            prompt: String::new(),
+            commands: vec!["echo hello".to_owned()],
+            acceptance_criteria: vec![Criterion::ExitCode { equals: 0 }],
+            options: TaskOptions {
+                expected_outputs: vec!["out.txt".to_owned()],
+                limits: Limits::default(),
+                retry_interrupted: true,
+                max_attempts: 3,
+            },
+            idempotency_key: None,
+            created_at: at(0),
+        }
+    }
+
+    pub(crate) async fn task(&self, name: &str) -> TaskId {
+        self.add(self.new_task(name)).await.unwrap()
+    }
+
+    /// Adds a task; nothing if its name or key is taken.
+    pub(crate) async fn add(&self, task: NewTask) -> Option<TaskId> {
+        let id = task.id;
+        change!(self.store, tx => tx.task_insert(&task).await).then_some(id)
+    }
+
+    pub(crate) async fn task_now(&self, id: TaskId) -> Task {
+        look!(self.store, tx => tx.task_get(id).await).unwrap()
+    }
+
+    /// A task with a run that waits for a runner.
+    pub(crate) async fn run(&self, name: &str) -> Run {
+        let task = self.task(name).await;
+        self.run_of(task).await
+    }
+
+    pub(crate) async fn run_of(&self, task: TaskId) -> Run {
+        let run = new_run(task);
+        change!(self.store, tx => tx.run_insert(&run).await);
+        run
+    }
+
+    pub(crate) async fn node(&self, slug: &str) -> NodeId {
+        let node = new_node(slug);
+        change!(self.store, tx => tx.node_register(&node).await)
+    }
+
+    pub(crate) async fn job(&self, run: &Run, step_index: u32) -> JobId {
+        let job = new_job(run, step_index, 1);
+        change!(self.store, tx => tx.job_insert(&job).await).0
+    }
+
+    /// A job that a node was given and has started, under a lease.
+    pub(crate) async fn running_job(
+        &self,
+        run: &Run,
+        step_index: u32,
+        node: NodeId,
+        lease_ms: u32,
+    ) -> JobId {
+        let job = self.job(run, step_index).await;
+        change!(self.store, tx => {
+            tx.job_assign(job, node).await?;
+            tx.job_start(job, lease_ms).await
+        });
+        job
+    }
+}
+
+pub(crate) fn user(handle: &str) -> User {
+    let (id, created_at) = (UserId::generate(), at(0));
+    User { id, handle: handle.to_owned(), is_admin: false, is_active: true, created_at }
+}
+
+pub(crate) fn project(slug: &str, owner: UserId) -> Project {
+    Project {
+        id: ProjectId::generate(),
+        slug: slug.to_owned(),
+        display_name: slug.to_uppercase(),
+        description: "about it".to_owned(),
+        owner,
+        is_default: false,
+        is_active: true,
+        created_at: at(0),
+        updated_at: at(1),
+    }
+}
+
+pub(crate) fn new_run(task: TaskId) -> Run {
+    let (id, trace) = (RunId::generate(), TraceId::generate());
+    Run { id, task, trace, status: RunStatus::Pending }
+}
+
+pub(crate) fn new_job(run: &Run, step_index: u32, attempt: u32) -> NewJob {
+    NewJob {
+        id: JobId::generate(),
+        task: run.task,
+        run: run.id,
+        step_index,
+        attempt,
+        pinned_node: None,
+        payload: json!({"line": "echo hello"}),
+    }
+}
+
+pub(crate) fn new_node(slug: &str) -> Node {
+    Node {
+        id: NodeId::generate(),
+        slug: slug.to_owned(),
+        status: NodeStatus::Registered,
+        token_hash: format!("token of {slug}").into_bytes(),
+        capabilities: json!({"cores": 2}),
+        sandbox_supported: true,
+        max_concurrency: 4,
+        open_jobs: 0,
+        last_seen_at: None,
+        created_at: at(0),
+    }
+}
+
+/// A time that both engines keep exactly: they know microseconds.
+pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000 + seconds, 123_456_000).unwrap()
+}
+
+/// Waits for what another clock or process will bring about; fails if it never comes.
+pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(mut look: impl FnMut() -> F) -> T {
+    let seen = async {
+        loop {
+            if let Some(seen) = look().await {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), seen).await.unwrap()
+}
+
+/// An error and all its causes, as a log shows them.
+pub(crate) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
