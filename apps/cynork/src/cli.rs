@@ -44,8 +44,15 @@ pub struct Global {
     /// Configuration file [default: `$XDG_CONFIG_HOME/cynork/config.toml`].
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How to print: for people or for programs [default: table].
-    #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]
+    /// How to print: `table` for people, `json` for programs [default: table].
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
     pub output: Option<Format>,
     /// Print data only: no progress, no advice.
     #[arg(short, long, global = true)]

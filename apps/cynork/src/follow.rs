@@ -4,18 +4,14 @@ use std::time::Duration;
 
 use cynode_client::Events;
 use cynode_wire::events::{Event, EventQuery};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use crate::failure::Failure;
+use crate::patience::Patience;
 use crate::session::Session;
 
-/// How long a gateway may be away before a command gives up.
-const PATIENCE: Duration = Duration::from_mins(1);
 /// After so much silence the caller looks for itself: a connection can die without a word.
 const SILENCE: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
 /// What following brings.
 pub(crate) enum News {
     /// Something happened.
@@ -30,19 +26,13 @@ pub(crate) struct Follow {
     query: EventQuery,
     last_event_id: Option<String>,
     stream: Option<Events>,
-    away: Option<Away>,
-}
-
-/// The gateway does not answer.
-struct Away {
-    since: Instant,
-    pause: Duration,
+    patience: Patience,
 }
 
 impl Follow {
     /// Follows what `query` asks for.
     pub(crate) fn new(query: EventQuery) -> Self {
-        Self { query, last_event_id: None, stream: None, away: None }
+        Self { query, last_event_id: None, stream: None, patience: Patience::default() }
     }
 
     /// Waits for news. Fails when the gateway refuses, or is away for longer than a minute.
@@ -73,19 +63,9 @@ impl Follow {
         match session.call(async |client| client.events(query, last).await).await {
             Ok(stream) => {
                 self.stream = Some(stream);
-                Ok(self.away.take().is_some())
+                Ok(self.patience.is_over())
             }
-            Err(failure) if failure.is_transient() => {
-                let now = Instant::now();
-                let away = self.away.get_or_insert(Away { since: now, pause: FIRST_PAUSE });
-                if now.duration_since(away.since) > PATIENCE {
-                    return Err(failure);
-                }
-                sleep(away.pause).await;
-                away.pause = (away.pause * 2).min(LONGEST_PAUSE);
-                Ok(false)
-            }
-            Err(failure) => Err(failure),
+            Err(failure) => self.patience.bear(failure).await.map(|()| false),
         }
     }
 }

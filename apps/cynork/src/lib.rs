@@ -13,6 +13,7 @@ mod failure;
 mod follow;
 mod nodes;
 mod out;
+mod patience;
 mod progress;
 mod project;
 mod session;

@@ -5,6 +5,7 @@ use cynode_wire::auth::{RefreshToken, SessionView};
 use secrecy::SecretString;
 
 use crate::failure::Failure;
+use crate::patience::Patience;
 use crate::settings::{Identity, Settings, is_same_gateway};
 use crate::stored::{ConfigFile, StoredSession};
 
@@ -62,6 +63,20 @@ impl Session {
                 self.call_anyway(call).await
             }
             answer => answer.map_err(|error| self.fault(error)),
+        }
+    }
+
+    /// Makes a call that only reads, again and again while the gateway is away for a while.
+    pub(crate) async fn read<T>(
+        &mut self,
+        call: impl AsyncFn(&Client) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let mut patience = Patience::default();
+        loop {
+            match self.call(&call).await {
+                Err(failure) => patience.bear(failure).await?,
+                answer => return answer,
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! Invariant: what the file or a local `up` knows is presented to that gateway only.
 
+use std::error::Error as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +129,7 @@ fn known_identity(
         return Ok(Identity::Token(SecretString::from(token.as_str())));
     }
     match local {
-        Some(up) if is_same_gateway(&up.url, gateway_url) => {
+        Some(up) if is_same_gateway(&up.url, gateway_url) && up.admin_token_file.exists() => {
             read_token(&up.admin_token_file).map(Identity::Token)
         }
         Some(_) | None => Ok(Identity::Nobody),
@@ -137,7 +138,8 @@ fn known_identity(
 
 fn read_token(path: &Path) -> Result<SecretString, Failure> {
     secret_file::read(path).map_err(|error| {
-        Failure::Usage(format!("cannot read the token in {}: {error}", path.display()))
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Failure::Usage(format!("no token can be used: {error}{cause}"))
     })
 }
 

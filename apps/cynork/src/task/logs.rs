@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use cynode_client::Client;
 use cynode_wire::tasks::{LogQuery, LogsView};
 use tokio::time::sleep;
 
@@ -49,8 +50,13 @@ pub(crate) async fn run(args: LogsArgs, app: &mut App) -> Result<(), Failure> {
     loop {
         // Asked before the output is read, so that nothing written last is missed.
         let closed = !args.follow
-            || app.session.call(async |client| client.task_get(task).await).await?.closed;
-        let logs = app.session.call(async |client| client.task_logs(task, &query).await).await?;
+            || app.session.read(async |client| client.task_get(task).await).await?.closed;
+        let read = async |client: &Client| client.task_logs(task, &query).await;
+        let logs = if args.follow {
+            app.session.read(read).await?
+        } else {
+            app.session.call(read).await?
+        };
         if app.out.format == Format::Table {
             app.out.data(stdout.new_part(&logs.stdout, closed))?;
             app.out.tell(stderr.new_part(&logs.stderr, closed));

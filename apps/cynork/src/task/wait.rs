@@ -16,11 +16,11 @@ pub(crate) async fn to_the_end(task: &TaskView, app: &mut App) -> Result<(), Fai
     let closed = with_progress(task, app).await?;
     let id = closed.id.to_string();
     if app.out.format == Format::Json {
-        let result = app.session.call(async |client| client.task_result(&id).await).await?;
+        let result = app.session.read(async |client| client.task_result(&id).await).await?;
         app.out.json(&result)?;
     } else {
         let query = LogQuery::default();
-        let logs = app.session.call(async |client| client.task_logs(&id, &query).await).await?;
+        let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
         app.out.data(&logs.stdout)?;
         app.out.tell(&logs.stderr);
     }
@@ -64,14 +64,14 @@ async fn until_closed(
                 }
             }
             News::LookYourself => {
-                let now = app.session.call(async |client| client.task_get(&id).await).await?;
+                let now = app.session.read(async |client| client.task_get(&id).await).await?;
                 if now.closed {
                     return Ok(now);
                 }
             }
         }
     }
-    app.session.call(async |client| client.task_get(&id).await).await
+    app.session.read(async |client| client.task_get(&id).await).await
 }
 
 fn last_line(task: &TaskView, app: &App) -> String {

@@ -31,6 +31,8 @@ pub(crate) async fn one(task: &str, app: &mut App) -> Result<(), Failure> {
 
 /// Shows what happens to all tasks from now on, until it is interrupted.
 pub(crate) async fn all(app: &mut App) -> Result<(), Failure> {
+    // Following bears with a gateway that goes away; one that is not there is said at once.
+    app.session.call(async |client| client.status().await).await?;
     if app.out.format == Format::Table {
         app.out.say("watching all tasks; Ctrl-C ends");
     }
@@ -65,7 +67,7 @@ async fn as_lines(task: &TaskView, app: &mut App) -> Result<TaskView, Failure> {
             News::LookYourself => true,
         };
         if closed {
-            let now = app.session.call(async |client| client.task_get(&id).await).await?;
+            let now = app.session.read(async |client| client.task_get(&id).await).await?;
             if now.closed {
                 return Ok(now);
             }

@@ -24,11 +24,14 @@ async fn a_refusal_becomes_its_exit_code_and_the_servers_words() {
 async fn a_gateway_that_is_not_there_is_explained() {
     let fake = Fake::start().await;
     // Port 1 is never listened on by an unprivileged service.
-    let ran = fake.cynork(&["--gateway-url", "http://127.0.0.1:1", "task", "list"]).await;
+    for command in [["task", "list"], ["task", "watch"], ["nodes", "list"]] {
+        let gateway = ["--gateway-url", "http://127.0.0.1:1"];
+        let ran = fake.cynork(&[gateway, command].concat()).await;
 
-    assert_eq!(ran.code, 7, "{ran:?}");
-    assert!(ran.stderr.contains("nothing answers at http://127.0.0.1:1"), "{ran:?}");
-    assert!(ran.stderr.contains("`cynode up`"), "{ran:?}");
+        assert_eq!(ran.code, 7, "{ran:?}");
+        assert!(ran.stderr.contains("nothing answers at http://127.0.0.1:1"), "{ran:?}");
+        assert!(ran.stderr.contains("`cynode up`"), "{ran:?}");
+    }
 }
 
 #[tokio::test]
