@@ -1,0 +1,94 @@
+//! What can be typed after `cynode`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  cynode up                                   start everything, with data in ~/.local/share/cynode
+  cynode up --data-dir ./data --listen 127.0.0.1:0
+  cynode up --database-url postgres://cynode@db.example/cynode
+
+When it is ready it prints the next command to type.";
+
+/// A self-hosted control plane for AI project managers, in one program.
+#[derive(Debug, Parser)]
+#[command(name = "cynode", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start everything on this machine and keep it running until Ctrl-C.
+    Up(UpArgs),
+    /// Run one of the processes that `up` starts, by itself.
+    #[command(subcommand)]
+    Role(Role),
+    /// The version of this program.
+    Version,
+}
+
+/// How to start everything.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct UpArgs {
+    /// Where everything is kept [default: `$XDG_DATA_HOME/cynode`].
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:12080].
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// A PostgreSQL server to use instead of the embedded database.
+    #[arg(long, value_name = "URL")]
+    pub database_url: Option<String>,
+    /// Print one line of JSON when ready, and nothing else on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Configuration file [default: `cynode.toml` in the data directory].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// The processes that `up` starts.
+#[derive(Debug, Subcommand)]
+pub enum Role {
+    /// The gateway: state, APIs, scheduling.
+    Orchestrator(Box<cynode_orchestrator::Cli>),
+    /// The workflow runner.
+    Runner(Box<cynode_runner::Cli>),
+    /// The worker node.
+    Node(Box<cynode_node::Cli>),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_all_in_one_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_flags_that_up_gives_its_children_are_flags_they_take() {
+        let lines = [
+            "cynode role orchestrator --data-dir d --runner-token-file r --join-token-file j \
+             --listen 127.0.0.1:0 --database-url postgres://x --config c",
+            "cynode role runner --data-dir d --orchestrator-url u --token-file r \
+             --health-listen unix:/s --config c",
+            "cynode role node --data-dir d --orchestrator-url u --join-token-file j --state-dir s \
+             --health-listen unix:/s --config c",
+        ];
+        for line in lines {
+            let parsed = Cli::try_parse_from(line.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
+    }
+}

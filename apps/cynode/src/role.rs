@@ -1,0 +1,52 @@
+//! One of the processes: a role run until it is asked to stop.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use cynode_runtime::env;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getppid};
+
+use crate::cli::Role;
+
+/// The process id of the `up` that started this process and with which it wants to end.
+pub(crate) const SUPERVISED: &str = "CYNODE_SUPERVISED";
+
+/// Runs a role; what went wrong is the last line on standard error.
+pub(crate) fn start(role: Role) -> ExitCode {
+    let ended = end_with_supervisor().map_err(anyhow::Error::from).and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(Box::pin(run(role)))
+    });
+    ended.unwrap_or_else(|error| {
+        // With standard error gone there is nobody left to be told.
+        let _ = writeln!(io::stderr(), "error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(role: Role) -> anyhow::Result<ExitCode> {
+    let shutdown = Shutdown::on_signals(&Tasks::new())?;
+    match role {
+        Role::Orchestrator(cli) => Box::pin(cynode_orchestrator::run(*cli, shutdown)).await,
+        Role::Runner(cli) => Box::pin(cynode_runner::run(*cli, shutdown)).await,
+        Role::Node(cli) => Box::pin(cynode_node::run(*cli, shutdown)).await,
+    }
+}
+
+/// Asks the kernel for SIGTERM when the supervisor ends, however it ends. It may have ended
+/// before the kernel was asked, so the parent is looked at afterwards.
+fn end_with_supervisor() -> io::Result<()> {
+    let Some(supervisor) = env::var(SUPERVISED).and_then(|pid| pid.parse().ok()) else {
+        return Ok(());
+    };
+    prctl::set_pdeathsig(Signal::SIGTERM)?;
+    if getppid() == Pid::from_raw(supervisor) {
+        Ok(())
+    } else {
+        Err(io::Error::other("the `cynode up` that started this process has ended"))
+    }
+}

@@ -1,0 +1,124 @@
+//! Telling people and programs that everything is ready.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use cynode_runtime::{config, env};
+use serde::Serialize;
+
+use super::link;
+use super::place::Place;
+
+/// What is told.
+#[derive(Debug, Serialize)]
+pub(crate) struct Announcement {
+    pid: u32,
+    url: String,
+    data_dir: PathBuf,
+    admin_token_file: PathBuf,
+    cynork: PathBuf,
+    #[serde(skip)]
+    admin_password_file: PathBuf,
+}
+
+impl Announcement {
+    /// Gathers it, and leaves a `cynork` behind.
+    pub(crate) fn make(place: &Place, url: &str, executable: &Path) -> Self {
+        // Without a link the executable itself is named; it can be linked by hand.
+        let cynork = link::ensure(executable, place.root());
+        Self {
+            pid: std::process::id(),
+            url: url.to_owned(),
+            data_dir: place.root().to_owned(),
+            admin_token_file: place.admin_token(),
+            cynork: cynork.unwrap_or_else(|_| executable.to_owned()),
+            admin_password_file: place.admin_password(),
+        }
+    }
+
+    /// Leaves it where `cynork` looks; such a file appears whole or not at all.
+    pub(crate) fn publish(&self, place: &Place) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(place.root())?;
+        serde_json::to_writer_pretty(&mut file, self)?;
+        file.persist(place.announcement())?;
+        Ok(())
+    }
+
+    /// Prints it: one line of JSON, or a few lines for people.
+    pub(crate) fn print(&self, json: bool) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        let text = if json {
+            serde_json::to_string(self)? + "\n"
+        } else {
+            self.banner(&self.next_command(), stdout.is_terminal() && !is_plain())
+        };
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    fn banner(&self, next: &str, colour: bool) -> String {
+        let (bold, green, end) =
+            if colour { ("\x1b[1m", "\x1b[32m", "\x1b[0m") } else { ("", "", "") };
+        format!(
+            "\n  {green}●{end} {bold}CyNode is ready{end} at {bold}{url}{end}\n\n    \
+             data      {data}\n    token     {token}\n    password  {password} (user admin)\n\n  \
+             Next, in another terminal:\n\n    {bold}{next}{end}\n\n  Ctrl-C stops everything.\n\n",
+            url = self.url,
+            data = self.data_dir.display(),
+            token = self.admin_token_file.display(),
+            password = self.admin_password_file.display(),
+        )
+    }
+
+    /// A command that can be pasted as it stands.
+    fn next_command(&self) -> String {
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let found_by_default = env::var("CYNODE_DATA_DIR").is_none()
+            && config::data_dir(None).canonicalize().is_ok_and(|dir| dir == self.data_dir);
+        let data_dir = if found_by_default {
+            String::new()
+        } else {
+            format!(" --data-dir {}", link::quoted(&self.data_dir.display().to_string()))
+        };
+        let cynork = link::typed(&self.cynork, &cwd);
+        format!("{cynork}{data_dir} task create --command 'echo hello' --wait")
+    }
+}
+
+fn is_plain() -> bool {
+    env::var("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announcement() -> Announcement {
+        Announcement {
+            pid: 7,
+            url: "http://127.0.0.1:12080".to_owned(),
+            data_dir: PathBuf::from("/data"),
+            admin_token_file: PathBuf::from("/data/admin.token"),
+            cynork: PathBuf::from("/bin/cynork"),
+            admin_password_file: PathBuf::from("/data/admin.password"),
+        }
+    }
+
+    #[test]
+    fn the_json_line_names_url_data_and_token_file() {
+        insta::assert_snapshot!(serde_json::to_string(&announcement()).unwrap());
+    }
+
+    #[test]
+    fn the_banner_says_where_the_credentials_are_and_what_to_type() {
+        insta::assert_snapshot!(announcement().banner("./cynork task list", false));
+    }
+
+    #[test]
+    fn the_next_command_names_a_data_directory_that_is_not_the_default() {
+        assert_eq!(
+            announcement().next_command(),
+            "/bin/cynork --data-dir /data task create --command 'echo hello' --wait"
+        );
+    }
+}
