@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_path_is_typed_relative_where_that_is_shorter_and_quoted_where_needed() {
-        let cwd = Path::new("/home/ada/cynode");
+        let cwd = Path::new("/srv/cynode");
 
         assert_eq!(typed(&cwd.join("target/release/cynork"), cwd), "./target/release/cynork");
         assert_eq!(typed(Path::new("/opt/bin/cynork"), cwd), "/opt/bin/cynork");
