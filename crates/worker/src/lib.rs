@@ -19,6 +19,7 @@ mod entry;
 mod files;
 mod init;
 pub mod job_dir;
+mod remove;
 pub mod sandbox;
 mod shim;
 pub mod spec;

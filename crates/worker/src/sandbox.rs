@@ -5,7 +5,7 @@
 
 mod probe;
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -221,28 +221,4 @@ pub(crate) fn ended(ending: Ending) -> Outcome {
         ended_at: now,
         features: vec![],
     }
-}
-
-/// Removes a tree even if the job took the permission to look into parts of it away.
-pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            allow_owner(path)?;
-            fs::remove_dir_all(path)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
-}
-
-fn allow_owner(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            allow_owner(&entry.path())?;
-        }
-    }
-    Ok(())
 }

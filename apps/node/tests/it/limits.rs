@@ -144,3 +144,14 @@ fn a_background_process_does_not_outlive_its_job() {
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert!(crate::workbench::processes_naming("4242.4242".as_ref()).is_empty());
 }
+
+#[test]
+fn disk_cannot_be_hidden_in_directories_with_long_names() {
+    let little = Limits { disk_mib: 8, ..limits() };
+
+    let line = "perl -e '$n = \"d\" x 250; for (1..40) { mkdir $n; chdir $n or die; } open F, \">f\"; print F \"x\" x 1000; sleep 20'";
+    let bench = Workbench::new();
+    let done = bench.run_within(line, little);
+
+    assert_eq!(limit(done.ending()), "directories are nested too deep to be measured");
+}

@@ -9,7 +9,8 @@ use cynode_wire::nodes::Assignment;
 
 use super::{Context, artifacts, attachments, blocking, logs, result};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::sandbox::{Watch, conclude, ended, remove_tree};
+use crate::remove::remove_tree;
+use crate::sandbox::{Watch, conclude, ended};
 use crate::spec::Outcome;
 
 /// Takes a new job on. False if the node has it or had it.

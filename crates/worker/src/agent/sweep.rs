@@ -11,7 +11,7 @@ use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::shutdown::Shutdown;
 
 use super::{Context, blocking};
-use crate::sandbox::remove_tree;
+use crate::remove::remove_tree;
 
 const EVERY: Duration = Duration::from_hours(1);
 

@@ -6,8 +6,9 @@ use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 
-use super::{Sandbox, SandboxOptions, Watch, remove_tree};
+use super::{Sandbox, SandboxOptions, Watch};
 use crate::job_dir::{JobDir, JobDirError};
+use crate::remove::remove_tree;
 use crate::spec::{Isolation, JobSpec, Outcome};
 
 const BACKEND: &str = "namespaces";

@@ -45,7 +45,7 @@ impl DiskWatch {
                 format!("the workspace and artifacts filled {} MiB of disk", self.limit_mib)
             }
             Excess::Entries => format!("the workspace and artifacts hold {MAX_ENTRIES} files"),
-            Excess::Depth => format!("directories are nested {MAX_DEPTH} deep"),
+            Excess::Depth => "directories are nested too deep to be measured".to_owned(),
         })
     }
 }
@@ -71,7 +71,13 @@ impl Usage {
             if depth >= MAX_DEPTH {
                 return Err(Excess::Depth);
             }
-            for entry in fs::read_dir(&path).into_iter().flatten().filter_map(io::Result::ok) {
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if is_gone(&error) => continue,
+                // What cannot be measured cannot be allowed: a path may be too long to follow.
+                Err(_) => return Err(Excess::Depth),
+            };
+            for entry in entries.filter_map(io::Result::ok) {
                 // Of the entry itself: a symbolic link is not followed.
                 let Ok(metadata) = entry.metadata() else { continue };
                 self.count(metadata.blocks() * 512)?;
@@ -92,6 +98,10 @@ impl Usage {
             () => Ok(()),
         }
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
@@ -129,6 +139,9 @@ mod tests {
         let deep = (0..MAX_DEPTH).fold(root.path().to_owned(), |path, _| path.join("d"));
         fs::create_dir_all(deep).unwrap();
 
-        assert_eq!(watch(root.path()).excess().unwrap(), "directories are nested 128 deep");
+        assert_eq!(
+            watch(root.path()).excess().unwrap(),
+            "directories are nested too deep to be measured"
+        );
     }
 }
