@@ -121,7 +121,7 @@ impl Connection {
                 Ok(client.execute(&statement, &borrowed(params)).await?)
             }
             Self::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql)?;
+                let mut statement = connection.prepare_cached(&for_sqlite(sql))?;
                 Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
             }
         }
@@ -144,6 +144,11 @@ fn for_postgres(sql: &str) -> String {
     sql.replace("/*pg", "").replace("*/", "")
 }
 
+/// To SQLite `$2` is a name, numbered by where it first stands; `?2` is the second parameter.
+fn for_sqlite(sql: &str) -> String {
+    sql.replace('$', "?")
+}
+
 fn borrowed(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
     params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
 }
@@ -153,7 +158,7 @@ fn sqlite_rows(
     sql: &str,
     params: &[Param],
 ) -> Result<Vec<Row>, Error> {
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(&for_sqlite(sql))?;
     let names: Arc<[String]> = statement.column_names().map(ToOwned::to_owned).collect();
     let mut rows = statement.query(rusqlite::params_from_iter(params))?;
     let mut found = vec![];
