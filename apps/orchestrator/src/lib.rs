@@ -1,1 +1,43 @@
-//! Being built.
+//! The orchestrator process: the one process that touches the database.
+//!
+//! Start at [`run`]; [`Orchestrator`] is the same thing for tests, which want to know the address
+//! and to stop it themselves.
+//!
+//! Invariant: a started orchestrator has migrated its database, has an administrator, and has
+//! written the address it listens on to `orchestrator.addr` in the data directory.
+
+mod cli;
+mod options;
+mod secrets;
+mod server;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use cynode_runtime::clock::SystemClock;
+use cynode_runtime::config::{self, Sources};
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::telemetry::{self, LogOptions};
+
+pub use cli::{Cli, Command};
+pub use options::OrchestratorOptions;
+pub use server::Orchestrator;
+
+/// Serves until `shutdown`, or prints the API document.
+pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
+    if cli.command == Some(Command::Openapi) {
+        let document = server::document().await?;
+        std::io::stdout().write_all(document.as_bytes()).context("standard output is closed")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sources = Sources::of_process(cli.config.clone(), &cli)?;
+    let (options, log): (OrchestratorOptions, LogOptions) = config::load_all(&sources)?;
+    let _telemetry = telemetry::init("cynode-orchestrator", &log)?;
+    let data_dir = config::data_dir(cli.data_dir);
+    let orchestrator = Orchestrator::start(&options, &data_dir, Arc::new(SystemClock)).await?;
+    tracing::info!("listening on {}", orchestrator.address());
+    orchestrator.serve(shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,1 +1,28 @@
-//! Being built.
+//! The HTTP edge over `ops`: extract, call one operation, wrap.
+//!
+//! Start at [`router`]: it merges the routes of every feature and puts the edge (trace ids, limits,
+//! problem bodies, metrics) around them. Who is asking is decided by [`identity`], once per group of
+//! routes; what a refusal looks like by [`error`].
+//!
+//! Invariants: no SQL, no business rule and no status code in a handler. Every route but health,
+//! sign-in and the API document authenticates.
+
+mod accounts;
+mod artifacts;
+mod edge;
+mod error;
+mod events;
+mod extract;
+mod identity;
+mod node_api;
+mod nodes;
+mod openapi;
+mod projects;
+mod router;
+mod status;
+mod tasks;
+mod workflow;
+
+pub use identity::ServiceTokens;
+pub use openapi::document;
+pub use router::{Services, router};

@@ -7,6 +7,7 @@ use reqwest::{Method, RequestBuilder, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use url::Host;
 
 use crate::Error;
 
@@ -30,7 +31,12 @@ impl Client {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(bad("it must begin with http:// or https://".to_owned()));
         }
-        let http = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder();
+        if is_loopback(&base) {
+            // A proxy could not reach this machine's own ports, and must not see its tokens.
+            builder = builder.no_proxy();
+        }
+        let http = builder
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -86,6 +92,15 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<(), Error> {
         send(self.request(Method::POST, segments).json(body)).await.map(drop)
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

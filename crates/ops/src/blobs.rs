@@ -103,8 +103,8 @@ impl Blobs {
     }
 
     fn place(&self, sha256: &str) -> PathBuf {
-        let (shelf, rest) = sha256.split_at(sha256.len().min(2));
-        self.directory.join(shelf).join(rest)
+        let (first_two, rest) = sha256.split_at(sha256.len().min(2));
+        self.directory.join(first_two).join(rest)
     }
 }
 

@@ -34,3 +34,8 @@ pub use sweeper::Sweeper;
 pub use tasks::{TaskError, Tasks};
 pub use tokens::{Token, TokenKind};
 pub use workflow::{Workflow, WorkflowError};
+
+/// Why the database did not do as asked, for edges to explain.
+pub use cynode_store::Error as StoreError;
+/// The database, for the process that opens it.
+pub use cynode_store::Store;

@@ -39,8 +39,8 @@ impl Accounts {
             (Token::generate(TokenKind::Api)?, Token::generate(TokenKind::Access)?);
         let password = SecretString::from(password_text(&password));
         let secret = |error: std::io::Error| AccountError::Secret(Box::new(error));
-        secret_file::replace(&directory.join("admin.token"), token.reveal()).map_err(secret)?;
-        secret_file::replace(&directory.join("admin.password"), &password).map_err(secret)?;
+        secret_file::replace(directory.join("admin.token"), token.reveal()).map_err(secret)?;
+        secret_file::replace(directory.join("admin.password"), &password).map_err(secret)?;
         let hash = self.passwords.hash(password).await?;
         self.insert_first_users(hash, token.hash()).await?;
         Ok(Bootstrap::FirstRun)

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use cynode_domain::ids::UserId;
 use cynode_store::{AuthEvent, User, UserStore};
 use cynode_wire::auth::{Login, SessionView};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -48,17 +49,19 @@ impl Accounts {
             return Err(AccountError::WrongCredentials);
         }
         if !self.limits.allow(&login.handle, origin) {
-            self.record("login_failure", None, &login.handle, origin, Some("rate limit")).await?;
+            self.record(origin, Attempt::failed("login_failure", &login.handle, "rate limit"))
+                .await?;
             return Err(AccountError::TooManyAttempts);
         }
         match self.check_password(&login).await? {
             Ok(user) => {
                 let session = self.open_session(user.id).await?;
-                self.record("login_success", Some(&user), &login.handle, origin, None).await?;
+                self.record(origin, Attempt::by("login_success", &user)).await?;
                 Ok(session)
             }
             Err(reason) => {
-                self.record("login_failure", None, &login.handle, origin, Some(reason)).await?;
+                self.record(origin, Attempt::failed("login_failure", &login.handle, reason))
+                    .await?;
                 Err(AccountError::WrongCredentials)
             }
         }
@@ -98,23 +101,45 @@ impl Accounts {
 
     pub(super) async fn record(
         &self,
-        event_type: &'static str,
-        user: Option<&User>,
-        handle: &str,
         origin: &Origin,
-        refusal: Option<&str>,
+        attempt: Attempt<'_>,
     ) -> Result<(), AccountError> {
         let event = AuthEvent {
-            event_type,
-            user: user.map(|user| user.id),
-            handle: Some(handle.to_owned()),
-            success: refusal.is_none(),
+            event_type: attempt.event_type,
+            user: attempt.user,
+            handle: Some(attempt.handle.to_owned()),
+            success: attempt.refusal.is_none(),
             ip_address: Some(origin.0.clone()),
-            reason: refusal.map(ToOwned::to_owned),
+            reason: attempt.refusal.map(ToOwned::to_owned),
             at: self.clock.now(),
         };
         self.store
             .append(move |tx| Box::pin(async move { Ok(tx.auth_event_append(&event).await?) }))
             .await
+    }
+}
+
+/// Something somebody tried, for the record.
+pub(super) struct Attempt<'a> {
+    event_type: &'static str,
+    user: Option<UserId>,
+    handle: &'a str,
+    refusal: Option<&'a str>,
+}
+
+impl<'a> Attempt<'a> {
+    /// A known user did something.
+    pub(super) fn by(event_type: &'static str, user: &'a User) -> Self {
+        Self { event_type, user: Some(user.id), handle: &user.handle, refusal: None }
+    }
+
+    /// Somebody was refused.
+    pub(super) fn failed(event_type: &'static str, handle: &'a str, refusal: &'a str) -> Self {
+        Self { event_type, user: None, handle, refusal: Some(refusal) }
+    }
+
+    /// Somebody we know only by a token did something.
+    pub(super) fn anonymous(event_type: &'static str) -> Self {
+        Self { event_type, user: None, handle: "", refusal: None }
     }
 }

@@ -6,6 +6,7 @@ use cynode_store::{Session, SessionStore, Tx, User, UserStore};
 use cynode_wire::auth::SessionView;
 use secrecy::ExposeSecret;
 
+use super::login::Attempt;
 use super::{AccountError, Accounts, Origin};
 use crate::Caller;
 use crate::tokens::{self, Token, TokenKind};
@@ -80,16 +81,17 @@ impl Accounts {
             .await?;
         match exchange {
             Exchange::Renewed(user) => {
-                self.record("refresh_success", Some(&user), &user.handle, origin, None).await?;
+                self.record(origin, Attempt::by("refresh_success", &user)).await?;
                 Ok(view)
             }
             Exchange::Replayed => {
-                let reason = Some("refresh token used twice: session ended");
-                self.record("refresh_failure", None, "", origin, reason).await?;
+                let reason = "refresh token used twice: session ended";
+                self.record(origin, Attempt::failed("refresh_failure", "", reason)).await?;
                 Err(AccountError::BadToken)
             }
             Exchange::Unknown => {
-                self.record("refresh_failure", None, "", origin, Some("unknown token")).await?;
+                let reason = "unknown token";
+                self.record(origin, Attempt::failed("refresh_failure", "", reason)).await?;
                 Err(AccountError::BadToken)
             }
         }
@@ -108,7 +110,7 @@ impl Accounts {
                 })
             })
             .await?;
-        self.record("logout", None, "", origin, None).await
+        self.record(origin, Attempt::anonymous("logout")).await
     }
 
     fn new_session(

@@ -6,6 +6,7 @@ use cynode_store::{User, UserStore};
 use cynode_wire::auth::{CreateUser, UserView};
 
 use super::bootstrap::SYSTEM_HANDLE;
+use super::login::Attempt;
 use super::{AccountError, Accounts, Origin};
 use crate::Caller;
 
@@ -56,7 +57,7 @@ impl Accounts {
             .await;
         match added {
             Ok(()) => {
-                self.record("user_created", Some(&user), &user.handle, origin, None).await?;
+                self.record(origin, Attempt::by("user_created", &user)).await?;
                 Ok(view(user))
             }
             Err(AccountError::Store(error)) if error.is_duplicate() => {

@@ -26,6 +26,11 @@ impl Tasks {
             .await
     }
 
+    /// How many tasks have this status, of everybody.
+    pub async fn count(&self, status: TaskStatus) -> Result<i64, TaskError> {
+        self.store.read(move |tx| Box::pin(async move { Ok(tx.task_count(status).await?) })).await
+    }
+
     /// A page of the tasks the caller may see, newest first.
     pub async fn list(
         &self,

@@ -39,22 +39,17 @@ async fn verify(tx: &mut Tx, request: VerifyStep) -> Result<Verdict, WorkflowErr
 }
 
 fn evidence(job: JobView, artifacts: Vec<String>) -> Evidence {
-    match job.result {
-        Some(result) => Evidence { ending: result.ending, stdout: result.stdout, artifacts },
-        None => {
-            let ending = match job.status {
-                JobStatus::Canceled => Ending::Canceled,
-                JobStatus::LeaseExpired => {
-                    Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
-                }
-                JobStatus::Queued
-                | JobStatus::Running
-                | JobStatus::Completed
-                | JobStatus::Failed => {
-                    Ending::NotStarted { reason: "it left no result".to_owned() }
-                }
-            };
-            Evidence { ending, stdout: String::new(), artifacts }
-        }
+    if let Some(result) = job.result {
+        return Evidence { ending: result.ending, stdout: result.stdout, artifacts };
     }
+    let ending = match job.status {
+        JobStatus::Canceled => Ending::Canceled,
+        JobStatus::LeaseExpired => {
+            Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
+        }
+        JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Failed => {
+            Ending::NotStarted { reason: "it left no result".to_owned() }
+        }
+    };
+    Evidence { ending, stdout: String::new(), artifacts }
 }

@@ -1,0 +1,45 @@
+//! The command line of the orchestrator. Every flag is also a key of `[orchestrator]` in
+//! `cynode.toml`.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+/// The control plane: REST, events, and the APIs of runners and worker nodes.
+///
+/// It keeps all state in one database. Several orchestrators may share one PostgreSQL.
+#[derive(Debug, Clone, Default, Parser, Serialize)]
+#[command(name = "cynode-orchestrator", version)]
+pub struct Cli {
+    /// Address to listen on [default: 127.0.0.1:12080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Database: postgres://… or sqlite:PATH [default: cynode.db in the data directory]
+    #[arg(long, value_name = "URL")]
+    pub database_url: Option<String>,
+    /// File with the token that runners present [default: runner.token in the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub runner_token_file: Option<PathBuf>,
+    /// File with the token that joining nodes present [default: node-join.token in the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub join_token_file: Option<PathBuf>,
+    /// Config file [default: cynode.toml in the data directory, if it exists]
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Data directory [default: ~/.local/share/cynode]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// What to do instead of serving.
+    #[command(subcommand)]
+    #[serde(skip)]
+    pub command: Option<Command>,
+}
+
+/// What the orchestrator does instead of serving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Print the description of the REST API, as `OpenAPI` 3.1.
+    Openapi,
+}

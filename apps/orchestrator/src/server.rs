@@ -1,0 +1,133 @@
+//! Starting an orchestrator, serving, and stopping it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use cynode_api::Services;
+use cynode_ops::{
+    Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
+    Workflow,
+};
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::metrics;
+use cynode_runtime::shutdown::Shutdown;
+use tokio::net::TcpListener;
+
+use crate::OrchestratorOptions;
+use crate::secrets::service_tokens;
+
+/// How long open requests may take to end once the process is asked to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// An orchestrator that listens and is ready to serve.
+pub struct Orchestrator {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: Router,
+    sweeper: Sweeper,
+}
+
+impl Orchestrator {
+    /// Opens the database, makes the first administrator if there is none, and listens.
+    pub async fn start(
+        options: &OrchestratorOptions,
+        data_dir: &Path,
+        clock: SharedClock,
+    ) -> anyhow::Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(data_dir)
+            .with_context(|| format!("the data directory {} cannot be made", data_dir.display()))?;
+        let url = options.database_url(data_dir);
+        let store = Store::open(&url).await.context("the database cannot be opened")?;
+        let (mut services, sweeper) = assemble(&store, data_dir, &clock, options)?;
+        if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
+            tracing::info!("first run: the administrator's token is in admin.token");
+        }
+        services.exporter = Some(metrics::install()?);
+        let listener = TcpListener::bind(&options.listen)
+            .await
+            .with_context(|| format!("{} cannot be listened on", options.listen))?;
+        let address = listener.local_addr()?;
+        write_address(data_dir, address)?;
+        Ok(Self { listener, address, router: cynode_api::router(services), sweeper })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown`; requests that are still open then get a moment to end.
+    pub async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let service = self.router.into_make_service_with_connect_info::<SocketAddr>();
+        let stop = shutdown.clone();
+        let server = axum::serve(self.listener, service)
+            .with_graceful_shutdown(async move { stop.triggered().await });
+        let work = async {
+            let (outcome, ()) = tokio::join!(server, self.sweeper.run(shutdown.clone()));
+            outcome.context("serving failed")
+        };
+        let overdue = async {
+            shutdown.triggered().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            outcome = work => outcome,
+            () = overdue => Ok(()),
+        }
+    }
+}
+
+/// Every feature over one store.
+fn assemble(
+    store: &Store,
+    data_dir: &Path,
+    clock: &SharedClock,
+    options: &OrchestratorOptions,
+) -> anyhow::Result<(Services, Sweeper)> {
+    let signals = Signals::new(store.engine());
+    let blobs = Blobs::new(data_dir.join("blobs"));
+    let accounts = Accounts::new(store.clone(), clock.clone());
+    let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
+    let services = Services {
+        accounts,
+        projects: Projects::new(store.clone(), clock.clone()),
+        tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+        workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
+        events: Events::new(store.clone(), signals),
+        tokens: service_tokens(options, data_dir)?,
+        database: store.engine().as_str(),
+        exporter: None,
+    };
+    Ok((services, sweeper))
+}
+
+/// Others find the orchestrator by this file, also when the port was chosen by the system.
+fn write_address(data_dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
+    let (path, temporary) =
+        (data_dir.join("orchestrator.addr"), data_dir.join("orchestrator.addr.new"));
+    fs::write(&temporary, address.to_string())?;
+    fs::rename(&temporary, &path).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// The API document. It is made from the routes, which need services to hang on; these hang on a
+/// database that exists for this moment only.
+pub(crate) async fn document() -> anyhow::Result<String> {
+    let directory = std::env::temp_dir().join(format!("cynode-openapi-{}", std::process::id()));
+    fs::create_dir_all(&directory)?;
+    let store = Store::open("sqlite::memory:").await?;
+    let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
+    let services = assemble(&store, &directory, &clock, &OrchestratorOptions::default());
+    let document = services.map(|(services, _)| cynode_api::document(services));
+    fs::remove_dir_all(&directory)?;
+    document
+}

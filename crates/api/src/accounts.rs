@@ -1,0 +1,129 @@
+//! Signing in, tokens and users.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_domain::ids::TokenId;
+use cynode_ops::{Accounts, Origin};
+use cynode_wire::auth::{
+    CreateToken, CreateUser, Login, NewTokenView, RefreshToken, SessionView, TokenView, UserView,
+};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::problem::Problem;
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, Params, Segment};
+use crate::identity::User;
+use crate::router::Address;
+
+/// Routes that need no token.
+pub(crate) fn open_routes(accounts: Accounts) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(login))
+        .routes(routes!(refresh))
+        .routes(routes!(logout))
+        .with_state(accounts)
+}
+
+/// Routes for signed-in users.
+pub(crate) fn routes(accounts: Accounts) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(whoami))
+        .routes(routes!(user_create))
+        .routes(routes!(token_create, token_list))
+        .routes(routes!(token_revoke))
+        .with_state(accounts)
+}
+
+/// Signs in with a handle and its password.
+#[utoipa::path(post, path = "/v1/auth/login", tag = "auth", security(()), request_body = Login,
+    responses((status = 200, body = SessionView), (status = "4XX", body = Problem)))]
+async fn login(
+    State(accounts): State<Accounts>,
+    Address(address): Address,
+    Body(body): Body<Login>,
+) -> Result<Json<SessionView>, ApiError> {
+    Ok(Json(accounts.login(body, &Origin(address)).await?))
+}
+
+/// Exchanges a refresh token for the next pair of tokens. Each works once.
+#[utoipa::path(post, path = "/v1/auth/refresh", tag = "auth", security(()), request_body = RefreshToken,
+    responses((status = 200, body = SessionView), (status = "4XX", body = Problem)))]
+async fn refresh(
+    State(accounts): State<Accounts>,
+    Address(address): Address,
+    Body(body): Body<RefreshToken>,
+) -> Result<Json<SessionView>, ApiError> {
+    Ok(Json(accounts.refresh(&body.refresh_token, &Origin(address)).await?))
+}
+
+/// Ends the session of a refresh token.
+#[utoipa::path(post, path = "/v1/auth/logout", tag = "auth", security(()), request_body = RefreshToken,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn logout(
+    State(accounts): State<Accounts>,
+    Address(address): Address,
+    Body(body): Body<RefreshToken>,
+) -> Result<StatusCode, ApiError> {
+    accounts.logout(&body.refresh_token, &Origin(address)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who the caller is.
+#[utoipa::path(get, path = "/v1/users/me", tag = "auth",
+    responses((status = 200, body = UserView), (status = "4XX", body = Problem)))]
+async fn whoami(
+    State(accounts): State<Accounts>,
+    User(caller): User,
+) -> Result<Json<UserView>, ApiError> {
+    Ok(Json(accounts.whoami(&caller).await?))
+}
+
+/// Makes a user. Administrators only.
+#[utoipa::path(post, path = "/v1/users", tag = "auth", request_body = CreateUser,
+    responses((status = 201, body = UserView), (status = "4XX", body = Problem)))]
+async fn user_create(
+    State(accounts): State<Accounts>,
+    User(caller): User,
+    Address(address): Address,
+    Body(body): Body<CreateUser>,
+) -> Result<(StatusCode, Json<UserView>), ApiError> {
+    let user = accounts.user_create(&caller, body, &Origin(address)).await?;
+    Ok((StatusCode::CREATED, Json(user)))
+}
+
+/// Makes an API token for the caller; its secret is shown this once.
+#[utoipa::path(post, path = "/v1/tokens", tag = "auth", request_body = CreateToken,
+    responses((status = 201, body = NewTokenView), (status = "4XX", body = Problem)))]
+async fn token_create(
+    State(accounts): State<Accounts>,
+    User(caller): User,
+    Body(body): Body<CreateToken>,
+) -> Result<(StatusCode, Json<NewTokenView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(accounts.token_create(&caller, body).await?)))
+}
+
+/// The caller's API tokens, newest first.
+#[utoipa::path(get, path = "/v1/tokens", tag = "auth", params(PageQuery),
+    responses((status = 200, body = Page<TokenView>), (status = "4XX", body = Problem)))]
+async fn token_list(
+    State(accounts): State<Accounts>,
+    User(caller): User,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<TokenView>>, ApiError> {
+    Ok(Json(accounts.token_list(&caller, &query).await?))
+}
+
+/// Revokes one of the caller's API tokens.
+#[utoipa::path(delete, path = "/v1/tokens/{token}", tag = "auth", params(("token" = TokenId, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn token_revoke(
+    State(accounts): State<Accounts>,
+    User(caller): User,
+    Segment(token): Segment<TokenId>,
+) -> Result<StatusCode, ApiError> {
+    accounts.token_revoke(&caller, token).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,118 @@
+//! What every request passes: a trace id, a span, a problem body for refusals, a metric.
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::middleware::Next;
+use axum::response::Response;
+use cynode_domain::ids::TraceId;
+use cynode_runtime::problem::Kind;
+use cynode_wire::problem::Problem;
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+use tracing::{Instrument, debug, error, info_span, warn};
+
+use crate::error::ApiError;
+use crate::identity::asks_for_token;
+
+const TRACE_HEADER: &str = "x-trace-id";
+
+/// Wraps every request.
+pub(crate) async fn edge(request: Request, next: Next) -> Response {
+    let trace = trace_of(&request);
+    let method = request.method().clone();
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
+    let span = info_span!("request", trace_id = %trace, http.method = %method, http.route = %route);
+    let began = Instant::now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let status = response.status();
+    span.in_scope(|| {
+        if status.is_client_error() || status.is_server_error() {
+            response = explain(std::mem::take(&mut response), trace);
+        }
+        debug!(http.status = status.as_u16(), "{method} {route} answered {status}");
+    });
+    metrics::counter!(
+        "cynode_http_requests_total",
+        "method" => method.to_string(), "route" => route.clone(), "status" => status.as_str().to_owned(),
+    )
+    .increment(1);
+    metrics::histogram!("cynode_http_request_seconds", "route" => route)
+        .record(began.elapsed().as_secs_f64());
+    if let Ok(value) = HeaderValue::from_str(&trace.to_string()) {
+        response.headers_mut().insert(TRACE_HEADER, value);
+    }
+    response
+}
+
+/// A caller that follows a request through several systems sends its own id along.
+fn trace_of(request: &Request) -> TraceId {
+    let given = request.headers().get(TRACE_HEADER).and_then(|value| value.to_str().ok());
+    given.and_then(|text| text.parse().ok()).unwrap_or_else(TraceId::generate)
+}
+
+/// Gives a refusal its body. Refusals of the framework itself (no such route, wrong method, too
+/// large, too slow) get one too.
+fn explain(mut response: Response, trace: TraceId) -> Response {
+    let refusal = response.extensions_mut().remove::<ApiError>();
+    let is_ours = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/"));
+    let refusal = match refusal {
+        Some(refusal) => refusal,
+        None if is_ours => return response,
+        None => framework_refusal(response.status()),
+    };
+    log(&refusal);
+    let mut problem: Problem = refusal.kind.problem(refusal.detail);
+    problem.instance = Some(trace.to_string());
+    problem.errors = refusal.errors;
+    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let status = response.status();
+    *response.body_mut() = Body::from(body);
+    let headers = response.headers_mut();
+    headers.remove(http::header::CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if asks_for_token(status) {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
+    }
+    response
+}
+
+fn log(refusal: &ApiError) {
+    match &refusal.cause {
+        Some(cause) if refusal.kind == Kind::Internal => {
+            error!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);
+        }
+        Some(cause) => {
+            warn!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);
+        }
+        None => debug!("refused: {}", refusal.detail),
+    }
+}
+
+fn framework_refusal(status: StatusCode) -> ApiError {
+    match status {
+        StatusCode::NOT_FOUND => {
+            ApiError::new(Kind::NotFound, "there is no such route: see /v1/openapi.json")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ApiError::new(Kind::MethodNotAllowed, "this route does not have that method")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ApiError::new(Kind::TooLarge, "the body is larger than this route takes")
+        }
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => {
+            ApiError::new(Kind::Timeout, "the answer took too long")
+        }
+        status if status.is_server_error() => {
+            ApiError::new(Kind::Internal, "something failed on our side; the log has the cause")
+        }
+        _ => ApiError::new(Kind::Validation, "the request could not be understood"),
+    }
+}

@@ -1,0 +1,118 @@
+//! The node API: what worker nodes themselves call.
+
+use axum::Json;
+use axum::body::Body as RawBody;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
+use cynode_domain::ids::JobId;
+use cynode_ops::{Artifacts, Nodes};
+use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::jobs::JobResult;
+use cynode_wire::nodes::{AppendLog, LogPosition, Poll, PollView, RegisterNode, RegisteredView};
+use cynode_wire::problem::Problem;
+use http::StatusCode;
+use tokio_util::io::ReaderStream;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
+
+use crate::artifacts::FileQuery;
+use crate::error::ApiError;
+use crate::extract::{Body, Params, Segment};
+use crate::identity::{Joining, Node};
+
+/// Routes for whoever has the join token.
+pub(crate) fn join_routes(nodes: Nodes) -> OpenApiRouter {
+    OpenApiRouter::new().routes(routes!(register)).with_state(nodes)
+}
+
+/// Routes for registered nodes.
+pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
+    let jobs = OpenApiRouter::new()
+        .routes(routes!(poll))
+        .routes(routes!(append_log))
+        .routes(routes!(finish))
+        .with_state(nodes);
+    let files = OpenApiRouter::new()
+        // The size is bounded while the content streams to disk.
+        .routes(routes!(put_artifact).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(attachment))
+        .with_state(artifacts);
+    jobs.merge(files)
+}
+
+/// Registers a node; the same name again keeps its id and gets a new token.
+#[utoipa::path(post, path = "/v1/nodes/register", tag = "node api", request_body = RegisterNode,
+    responses((status = 200, body = RegisteredView), (status = "4XX", body = Problem)))]
+async fn register(
+    State(nodes): State<Nodes>,
+    _: Joining,
+    Body(body): Body<RegisterNode>,
+) -> Result<Json<RegisteredView>, ApiError> {
+    Ok(Json(nodes.register(body).await?))
+}
+
+/// Shows that the node lives, renews its jobs, and waits for news.
+#[utoipa::path(post, path = "/v1/node/poll", tag = "node api", request_body = Poll,
+    responses((status = 200, body = PollView), (status = "4XX", body = Problem)))]
+async fn poll(
+    State(nodes): State<Nodes>,
+    Node(node): Node,
+    Body(body): Body<Poll>,
+) -> Result<Json<PollView>, ApiError> {
+    Ok(Json(nodes.poll(&node, body).await?))
+}
+
+/// Adds a piece of output.
+#[utoipa::path(post, path = "/v1/node/jobs/{job}/logs", tag = "node api", request_body = AppendLog,
+    params(("job" = JobId, Path)),
+    responses((status = 200, body = LogPosition), (status = "4XX", body = Problem)))]
+async fn append_log(
+    State(nodes): State<Nodes>,
+    Node(node): Node,
+    Segment(job): Segment<JobId>,
+    Body(body): Body<AppendLog>,
+) -> Result<Json<LogPosition>, ApiError> {
+    Ok(Json(nodes.append_log(&node, job, body).await?))
+}
+
+/// Closes a job with what came of it.
+#[utoipa::path(post, path = "/v1/node/jobs/{job}/result", tag = "node api", request_body = JobResult,
+    params(("job" = JobId, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn finish(
+    State(nodes): State<Nodes>,
+    Node(node): Node,
+    Segment(job): Segment<JobId>,
+    Body(body): Body<JobResult>,
+) -> Result<StatusCode, ApiError> {
+    nodes.finish(&node, job, body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stores a file that a job left behind.
+#[utoipa::path(put, path = "/v1/node/jobs/{job}/artifacts", tag = "node api",
+    params(("job" = JobId, Path), FileQuery),
+    request_body(content_type = "application/octet-stream"),
+    responses((status = 200, body = ArtifactView), (status = "4XX", body = Problem)))]
+async fn put_artifact(
+    State(artifacts): State<Artifacts>,
+    Node(node): Node,
+    Segment(job): Segment<JobId>,
+    Params(query): Params<FileQuery>,
+    content: RawBody,
+) -> Result<Json<ArtifactView>, ApiError> {
+    Ok(Json(artifacts.put(&node, job, &query.path, content.into_data_stream()).await?))
+}
+
+/// The content of an attachment of a job's task.
+#[utoipa::path(get, path = "/v1/node/jobs/{job}/attachments/{name}", tag = "node api",
+    params(("job" = JobId, Path), ("name" = String, Path)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
+async fn attachment(
+    State(artifacts): State<Artifacts>,
+    Node(node): Node,
+    Segment((job, name)): Segment<(JobId, String)>,
+) -> Result<Response, ApiError> {
+    let file = artifacts.open_attachment(&node, job, &name).await?;
+    Ok(RawBody::from_stream(ReaderStream::new(file)).into_response())
+}

@@ -1,0 +1,163 @@
+//! The workflow API: what runners call.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::verdict::Verdict;
+use cynode_ops::Workflow;
+use cynode_wire::jobs::JobView;
+use cynode_wire::problem::Problem;
+use cynode_wire::workflow::{
+    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
+    RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
+    VerifyStep,
+};
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, Params, Segment};
+use crate::identity::Runner;
+
+pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(claim))
+        .routes(routes!(resume))
+        .routes(routes!(checkpoint))
+        .routes(routes!(effect))
+        .routes(routes!(renew))
+        .routes(routes!(release))
+        .routes(routes!(context))
+        .routes(routes!(dispatch))
+        .routes(routes!(job))
+        .routes(routes!(verify))
+        .with_state(workflow)
+}
+
+/// Takes one task. 409: somebody else has it, or it may not start.
+#[utoipa::path(post, path = "/v1/workflow/start", tag = "workflow api", request_body = StartRun,
+    responses((status = 200, body = GrantView), (status = "4XX", body = Problem)))]
+async fn start(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<StartRun>,
+) -> Result<Json<GrantView>, ApiError> {
+    Ok(Json(workflow.start(&body).await?))
+}
+
+/// Takes the oldest runnable task, waiting for one if there is none.
+#[utoipa::path(post, path = "/v1/workflow/claim", tag = "workflow api", request_body = ClaimRun,
+    responses((status = 200, body = ClaimView), (status = "4XX", body = Problem)))]
+async fn claim(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<ClaimRun>,
+) -> Result<Json<ClaimView>, ApiError> {
+    Ok(Json(workflow.claim(&body).await?))
+}
+
+/// The newest checkpoint of a task.
+#[utoipa::path(post, path = "/v1/workflow/resume", tag = "workflow api", request_body = ResumeRun,
+    responses((status = 200, body = CheckpointView), (status = "4XX", body = Problem)))]
+async fn resume(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<ResumeRun>,
+) -> Result<Json<CheckpointView>, ApiError> {
+    Ok(Json(workflow.resume(&body).await?))
+}
+
+/// Stores a transition. 409: the caller no longer holds the task and must stop.
+#[utoipa::path(post, path = "/v1/workflow/checkpoint", tag = "workflow api", request_body = SaveCheckpoint,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn checkpoint(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<SaveCheckpoint>,
+) -> Result<StatusCode, ApiError> {
+    workflow.checkpoint(body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Remembers the answer of an effect; the first answer under a key stays.
+#[utoipa::path(post, path = "/v1/workflow/effects", tag = "workflow api", request_body = RecordEffect,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn effect(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<RecordEffect>,
+) -> Result<StatusCode, ApiError> {
+    workflow.effect(body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Extends a lease. 409: it is no longer in force.
+#[utoipa::path(post, path = "/v1/workflow/renew", tag = "workflow api", request_body = RenewLease,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn renew(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<RenewLease>,
+) -> Result<StatusCode, ApiError> {
+    workflow.renew(&body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives a task up. Giving up what one no longer holds changes nothing.
+#[utoipa::path(post, path = "/v1/workflow/release", tag = "workflow api", request_body = ReleaseLease,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn release(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<ReleaseLease>,
+) -> Result<StatusCode, ApiError> {
+    workflow.release(&body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a task asks for.
+#[utoipa::path(get, path = "/v1/workflow/tasks/{task}", tag = "workflow api", params(("task" = TaskId, Path)),
+    responses((status = 200, body = TaskContextView), (status = "4XX", body = Problem)))]
+async fn context(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Segment(task): Segment<TaskId>,
+) -> Result<Json<TaskContextView>, ApiError> {
+    Ok(Json(workflow.context(task).await?))
+}
+
+/// Makes the job for a step attempt, once.
+#[utoipa::path(post, path = "/v1/workflow/dispatch", tag = "workflow api", request_body = DispatchStep,
+    responses((status = 200, body = DispatchedView), (status = "4XX", body = Problem)))]
+async fn dispatch(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<DispatchStep>,
+) -> Result<Json<DispatchedView>, ApiError> {
+    Ok(Json(workflow.dispatch(body).await?))
+}
+
+/// A job; waits until it has ended.
+#[utoipa::path(get, path = "/v1/workflow/jobs/{job}", tag = "workflow api", params(("job" = JobId, Path), AwaitJob),
+    responses((status = 200, body = JobView), (status = "4XX", body = Problem)))]
+async fn job(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Segment(job): Segment<JobId>,
+    Params(query): Params<AwaitJob>,
+) -> Result<Json<JobView>, ApiError> {
+    Ok(Json(workflow.await_job(job, query).await?))
+}
+
+/// Has the result of a job judged.
+#[utoipa::path(post, path = "/v1/workflow/verify", tag = "workflow api", request_body = VerifyStep,
+    responses((status = 200, body = Verdict), (status = "4XX", body = Problem)))]
+async fn verify(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<VerifyStep>,
+) -> Result<Json<Verdict>, ApiError> {
+    Ok(Json(workflow.verify(body).await?))
+}
