@@ -124,7 +124,7 @@ fn write_address(data_dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
 pub(crate) async fn document() -> anyhow::Result<String> {
     let directory = std::env::temp_dir().join(format!("cynode-openapi-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
-    let store = Store::open("sqlite::memory:").await?;
+    let store = Store::open(&OrchestratorOptions::default().database_url(&directory)).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
     let services = assemble(&store, &directory, &clock, &OrchestratorOptions::default());
     let document = services.map(|(services, _)| cynode_api::document(services));

@@ -113,13 +113,14 @@ async fn claim_next(
     holder: HolderId,
     lease_ms: u32,
 ) -> Result<Option<GrantView>, WorkflowError> {
-    let Some(run) = tx.run_next().await? else {
-        return Ok(None);
-    };
-    let Some(lease) = tx.lease_grant(run.task, run.id, holder, lease_ms).await? else {
-        return Ok(None);
-    };
-    grant(tx, &run, &lease, StartStatus::Started).await.map(Some)
+    // On PostgreSQL a run may be granted to somebody else between the two statements; the next
+    // look does not find it again.
+    while let Some(run) = tx.run_next().await? {
+        if let Some(lease) = tx.lease_grant(run.task, run.id, holder, lease_ms).await? {
+            return grant(tx, &run, &lease, StartStatus::Started).await.map(Some);
+        }
+    }
+    Ok(None)
 }
 
 async fn start(
