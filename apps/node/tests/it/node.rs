@@ -34,15 +34,16 @@ impl Stage {
     }
 
     /// The real program, so that it can be killed.
-    fn process(&self) -> Child {
+    fn process(&self) -> Process {
         join_token(self.state.path());
-        Command::new(env!("CARGO_BIN_EXE_cynode-node"))
+        let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
             .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
             .arg(self.state.path())
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap()
+            .unwrap();
+        Process(child)
     }
 
     fn workspace(&self, job: &Assignment) -> std::path::PathBuf {
@@ -51,6 +52,30 @@ impl Stage {
 
     fn job_dir(&self, job: JobId) -> std::path::PathBuf {
         self.state.path().join("node/jobs").join(job.to_string())
+    }
+}
+
+/// A node of its own, which does not outlive a test that fails.
+struct Process(Child);
+
+impl Process {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Asks it to stop, and says whether it did so in order.
+    fn stop(&mut self) -> bool {
+        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), Signal::SIGTERM).unwrap();
+        self.0.wait().unwrap().success()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is no failure of the test.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -197,16 +222,14 @@ async fn a_job_outlives_its_killed_node_and_the_next_one_delivers_it_once() {
     let begun = stage.workspace(&job).join("begun");
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
 
-    first.kill().unwrap();
-    first.wait().unwrap();
+    first.kill();
     fs::write(stage.workspace(&job).join("go"), "").unwrap();
     let mut second = stage.process();
     let result = stage.fake.result_of(job.job_id).await;
 
     assert_eq!((result.ending, result.stdout.as_str()), (Ending::Exited { code: 0 }, "end\n"));
     assert_eq!(fs::read_to_string(stage.workspace(&job).join("count")).unwrap(), "run\n");
-    kill(Pid::from_raw(i32::try_from(second.id()).unwrap()), Signal::SIGTERM).unwrap();
-    assert!(second.wait().unwrap().success());
+    assert!(second.stop());
     assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
     assert_eq!(stage.fake.known().registrations, 1);
 }
@@ -220,9 +243,8 @@ async fn a_node_told_to_stop_ends_its_jobs_and_delivers_them_as_interrupted() {
     let begun = stage.workspace(&job).join("begun");
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
 
-    kill(Pid::from_raw(i32::try_from(node.id()).unwrap()), Signal::SIGTERM).unwrap();
+    assert!(node.stop());
 
-    assert!(node.wait().unwrap().success());
     let reason = "the node was stopped".to_owned();
     let result = stage.fake.result_of(job.job_id).await;
     assert_eq!(result.ending, Ending::Interrupted { reason });
