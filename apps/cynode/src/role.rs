@@ -8,6 +8,7 @@ use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid};
 
 use crate::cli::Role;
@@ -17,6 +18,10 @@ pub(crate) const SUPERVISED: &str = "CYNODE_SUPERVISED";
 
 /// Runs a role; what went wrong is the last line on standard error.
 pub(crate) fn start(role: Role) -> ExitCode {
+    if matches!(role, Role::Orchestrator(_)) {
+        // A data directory that existed before may be open to others; the database never is.
+        umask(Mode::from_bits_truncate(0o077));
+    }
     let ended = end_with_supervisor().map_err(anyhow::Error::from).and_then(|()| {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(Box::pin(run(role)))

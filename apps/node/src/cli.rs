@@ -19,7 +19,7 @@ pub struct Cli {
         help = "Address of the orchestrator [default: http://127.0.0.1:12080]"
     )]
     pub orchestrator_url: Option<String>,
-    /// File with the token that lets a node join; others must not be able to read it [default: join.token in the data directory]
+    /// File with the token that lets a node join; others must not be able to read it [default: node-join.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub join_token_file: Option<PathBuf>,
     /// Where jobs and workspaces are kept [default: node in the data directory]

@@ -18,7 +18,7 @@ const MAX_SLUG: usize = 64;
 pub struct NodeOptions {
     /// Address of the orchestrator.
     pub orchestrator_url: String,
-    /// File with the join token; by default `join.token` in the data directory.
+    /// File with the join token; by default `node-join.token` in the data directory.
     pub join_token_file: Option<PathBuf>,
     /// Where jobs and workspaces are kept; by default `node` in the data directory.
     pub state_dir: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl NodeOptions {
         sandbox.expose.clone_from(&self.expose);
         AgentOptions {
             orchestrator_url: self.orchestrator_url.clone(),
-            join_token_file: or(&self.join_token_file, "join.token"),
+            join_token_file: or(&self.join_token_file, "node-join.token"),
             slug: self.slug.clone().unwrap_or_else(machine_slug),
             max_concurrency: self.max_concurrency,
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
@@ -150,7 +150,7 @@ mod tests {
     fn node_paths_default_to_the_data_directory() {
         let agent = NodeOptions::default().agent(Path::new("/data"));
 
-        assert_eq!(agent.join_token_file, Path::new("/data/join.token"));
+        assert_eq!(agent.join_token_file, Path::new("/data/node-join.token"));
         assert_eq!(agent.sandbox.state_dir, Path::new("/data/node"));
     }
 

@@ -1,6 +1,7 @@
 //! The `[orchestrator]` section of the configuration.
 
 use std::net::ToSocketAddrs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use cynode_runtime::config::{Fault, Section};
@@ -18,7 +19,12 @@ pub struct OrchestratorOptions {
     pub runner_token_file: Option<PathBuf>,
     /// File with the token that joining nodes present.
     pub join_token_file: Option<PathBuf>,
+    /// How long a job may go unmentioned by its node before it counts as interrupted.
+    pub job_lease_ms: u32,
 }
+
+/// Shorter, and a busy machine would interrupt healthy jobs.
+const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
 
 impl Default for OrchestratorOptions {
     fn default() -> Self {
@@ -27,6 +33,7 @@ impl Default for OrchestratorOptions {
             database_url: None,
             runner_token_file: None,
             join_token_file: None,
+            job_lease_ms: 60_000,
         }
     }
 }
@@ -35,14 +42,16 @@ impl Section for OrchestratorOptions {
     const NAME: &'static str = "orchestrator";
 
     fn faults(&self) -> Vec<Fault> {
-        match self.listen.to_socket_addrs() {
-            Ok(_) => vec![],
-            Err(_) => vec![Fault::new(
-                "orchestrator.listen",
-                &self.listen,
-                "host:port, such as 127.0.0.1:12080",
-            )],
+        let mut faults = vec![];
+        if self.listen.to_socket_addrs().is_err() {
+            let allowed = "host:port, such as 127.0.0.1:12080";
+            faults.push(Fault::new("orchestrator.listen", &self.listen, allowed));
         }
+        if !JOB_LEASE_MS.contains(&self.job_lease_ms) {
+            let allowed = format!("{} to {}", JOB_LEASE_MS.start(), JOB_LEASE_MS.end());
+            faults.push(Fault::new("orchestrator.job_lease_ms", self.job_lease_ms, allowed));
+        }
+        faults
     }
 }
 

@@ -30,6 +30,7 @@ pub struct Orchestrator {
     address: SocketAddr,
     router: Router,
     sweeper: Sweeper,
+    job_lease_ms: u32,
 }
 
 impl Orchestrator {
@@ -56,7 +57,8 @@ impl Orchestrator {
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
-        Ok(Self { listener, address, router: cynode_api::router(services), sweeper })
+        let (router, job_lease_ms) = (cynode_api::router(services), options.job_lease_ms);
+        Ok(Self { listener, address, router, sweeper, job_lease_ms })
     }
 
     /// Where it listens.
@@ -71,7 +73,7 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let (outcome, ()) = tokio::join!(server, self.sweeper.run(shutdown.clone()));
+            let (outcome, ()) = tokio::join!(server, self.sweeper.run(self.job_lease_ms, shutdown.clone()));
             outcome.context("serving failed")
         };
         let overdue = async {
@@ -101,7 +103,7 @@ fn assemble(
         projects: Projects::new(store.clone(), clock.clone()),
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms),
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
         events: Events::new(store.clone(), signals),
         tokens: service_tokens(options, data_dir)?,
@@ -122,12 +124,10 @@ fn write_address(data_dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
 /// The API document. It is made from the routes, which need services to hang on; these hang on a
 /// database that exists for this moment only.
 pub(crate) async fn document() -> anyhow::Result<String> {
-    let directory = std::env::temp_dir().join(format!("cynode-openapi-{}", std::process::id()));
-    fs::create_dir_all(&directory)?;
-    let store = Store::open(&OrchestratorOptions::default().database_url(&directory)).await?;
+    let directory = tempfile::tempdir()?;
+    let options = OrchestratorOptions::default();
+    let store = Store::open(&options.database_url(directory.path())).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
-    let services = assemble(&store, &directory, &clock, &OrchestratorOptions::default());
-    let document = services.map(|(services, _)| cynode_api::document(services));
-    fs::remove_dir_all(&directory)?;
-    document
+    let (services, _) = assemble(&store, directory.path(), &clock, &options)?;
+    Ok(cynode_api::document(services))
 }

@@ -9,8 +9,8 @@ use axum::response::Response;
 use cynode_domain::ids::TraceId;
 use cynode_runtime::problem::Kind;
 use cynode_wire::problem::Problem;
-use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderValue, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, StatusCode};
 use tracing::{Instrument, debug, error, info_span, warn};
 
 use crate::error::ApiError;
@@ -38,7 +38,7 @@ pub(crate) async fn edge(request: Request, next: Next) -> Response {
     });
     metrics::counter!(
         "cynode_http_requests_total",
-        "method" => method.to_string(), "route" => route.clone(), "status" => status.as_str().to_owned(),
+        "method" => known(&method), "route" => route.clone(), "status" => status.as_str().to_owned(),
     )
     .increment(1);
     metrics::histogram!("cynode_http_request_seconds", "route" => route)
@@ -46,7 +46,17 @@ pub(crate) async fn edge(request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::from_str(&trace.to_string()) {
         response.headers_mut().insert(TRACE_HEADER, value);
     }
+    // Answers hold tokens and what one user alone may see.
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
     response
+}
+
+/// Anybody may send any word as a method, and every label value takes memory for ever.
+fn known(method: &Method) -> &'static str {
+    let all = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let names = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+    all.iter().position(|known| known == method).map_or("other", |index| names[index])
 }
 
 /// A caller that follows a request through several systems sends its own id along.
@@ -80,6 +90,9 @@ fn explain(mut response: Response, trace: TraceId) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     if asks_for_token(status) {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("60"));
     }
     response
 }

@@ -65,6 +65,7 @@ impl From<cynode_ops::StoreError> for ApiError {
                 Self::new(Kind::Unavailable, "the database does not answer: try again shortly")
                     .caused_by(error)
             }
+            E::NulCharacter => Self::new(Kind::Validation, error.to_string()),
             error @ (E::Duplicate { .. }
             | E::Statement(_)
             | E::Unreadable { .. }
@@ -175,6 +176,7 @@ impl From<WorkflowError> for ApiError {
                 Self::new(Kind::Conflict, detail)
             }
             E::Invalid(_) | E::StillRunning(_) => Self::new(Kind::Validation, detail),
+            error @ E::Judge(_) => Self::internal(error),
             E::Store(error) => error.into(),
         }
     }

@@ -35,8 +35,9 @@ async fn listen(
     headers: HeaderMap,
     Params(query): Params<EventQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let subscription = events.subscribe(&caller, query, last).await?;
+    // What cannot be read as text is no id of ours either, and must not be passed over in silence.
+    let last = headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let subscription = events.subscribe(&caller, query, last.as_deref()).await?;
     let keep_alive = KeepAlive::new().interval(HEARTBEAT);
     Ok(Sse::new(stream::unfold(subscription, next)).keep_alive(keep_alive))
 }

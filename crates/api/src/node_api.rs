@@ -20,6 +20,9 @@ use crate::error::ApiError;
 use crate::extract::{Body, Params, Segment};
 use crate::identity::{Joining, Node};
 
+/// Two streams of 1 MiB each, every byte of which may be a control character that JSON writes as six.
+const MAX_RESULT_BYTES: usize = 16 * 1024 * 1024;
+
 /// Routes for whoever has the join token.
 pub(crate) fn join_routes(nodes: Nodes) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(register)).with_state(nodes)
@@ -30,7 +33,7 @@ pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
     let jobs = OpenApiRouter::new()
         .routes(routes!(poll))
         .routes(routes!(append_log))
-        .routes(routes!(finish))
+        .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
         .with_state(nodes);
     let files = OpenApiRouter::new()
         // The size is bounded while the content streams to disk.

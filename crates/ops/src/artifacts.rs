@@ -1,9 +1,10 @@
 //! Files of a task: outputs that nodes upload, attachments that people send along.
 
 use bytes::Bytes;
-use cynode_domain::ids::{ArtifactId, JobId};
+use cynode_domain::ids::{ArtifactId, JobId, NodeId};
+use cynode_domain::status::JobStatus;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Artifact, ArtifactStore, JobStore, Store};
+use cynode_store::{Artifact, ArtifactStore, Job, JobStore, Store};
 use cynode_wire::artifacts::ArtifactView;
 use futures_util::Stream;
 use tokio::fs::File;
@@ -112,6 +113,7 @@ impl Artifacts {
         check_path(path).map_err(ArtifactError::BadPath)?;
         let task = self.open_job(node, job).await?.asked.task;
         let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
+        let node = node.node;
         let artifact = Artifact {
             id: ArtifactId::generate(),
             task,
@@ -125,7 +127,11 @@ impl Artifacts {
         let stored = self
             .store
             .write(move |tx| {
-                Box::pin(async move { Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?) })
+                Box::pin(async move {
+                    // The upload took its time: the job may be over by now.
+                    is_open(tx.job_lock(job).await?, node, job)?;
+                    Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
+                })
             })
             .await?;
         Ok(view(stored))
@@ -152,20 +158,21 @@ impl Artifacts {
         Ok(self.blobs.open(&found.sha256).await?)
     }
 
-    async fn open_job(
-        &self,
-        node: &NodeCaller,
-        job: JobId,
-    ) -> Result<cynode_store::Job, ArtifactError> {
+    async fn open_job(&self, node: &NodeCaller, job: JobId) -> Result<Job, ArtifactError> {
         let node = node.node;
         let found = self
             .store
             .read(move |tx| Box::pin(async move { Ok::<_, ArtifactError>(tx.job_get(job).await?) }))
             .await?;
-        found
-            .filter(|job| job.node == Some(node) && !job.status.is_terminal())
-            .ok_or(ArtifactError::NotYourJob(job))
+        is_open(found, node, job)
     }
+}
+
+/// The job, if this node has it and it has been handed out and is not over.
+fn is_open(found: Option<Job>, node: NodeId, id: JobId) -> Result<Job, ArtifactError> {
+    found
+        .filter(|job| job.node == Some(node) && job.status == JobStatus::Running)
+        .ok_or(ArtifactError::NotYourJob(id))
 }
 
 /// Refuses paths that are absolute, climb, or hold what no file name should.

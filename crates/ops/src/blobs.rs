@@ -39,6 +39,16 @@ pub(crate) struct Blob {
     pub(crate) size_bytes: i64,
 }
 
+/// A file that is of no use to anybody unless it was renamed: removed also when the upload was
+/// given up in the middle.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// The directory of all blobs. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Blobs {
@@ -59,13 +69,8 @@ impl Blobs {
     ) -> Result<Blob, BlobError> {
         let incoming = self.directory.join("incoming");
         fs::create_dir_all(&incoming).await?;
-        let temporary = incoming.join(ArtifactId::generate().to_string());
-        let written = self.write(&temporary, content, max_bytes).await;
-        if written.is_err() {
-            // What is left of a failed upload is of no use to anybody.
-            let _ = fs::remove_file(&temporary).await;
-        }
-        written
+        let temporary = Temporary(incoming.join(ArtifactId::generate().to_string()));
+        self.write(&temporary.0, content, max_bytes).await
     }
 
     async fn write<E>(
@@ -90,10 +95,11 @@ impl Blobs {
         file.sync_all().await?;
         let sha256 = hex::encode(hash.finalize());
         let place = self.place(&sha256);
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).await?;
-        }
+        let parent = place.parent().unwrap_or(&self.directory);
+        fs::create_dir_all(parent).await?;
         fs::rename(temporary, &place).await?;
+        // The name must survive a power cut as well: a row will say that it is there.
+        fs::File::open(parent).await?.sync_all().await?;
         Ok(Blob { sha256, size_bytes: i64::try_from(size).unwrap_or(i64::MAX) })
     }
 

@@ -17,8 +17,6 @@ pub(crate) use report::announce_end;
 
 use crate::Signals;
 
-/// How long a job may go unmentioned by its node before it counts as interrupted.
-pub(crate) const JOB_LEASE_MS: u32 = 60_000;
 /// How long a node may be silent before it gets no more work.
 pub(crate) const NODE_SILENCE_MS: i64 = 40_000;
 
@@ -68,11 +66,14 @@ pub struct Nodes {
     store: Store,
     clock: SharedClock,
     signals: Signals,
+    /// How long a job may go unmentioned by its node before it counts as interrupted.
+    job_lease_ms: u32,
 }
 
 impl Nodes {
-    /// Nodes kept in `store`.
-    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals }
+    /// Nodes kept in `store`. A job that its node does not mention for `job_lease_ms` counts as
+    /// interrupted.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
+        Self { store, clock, signals, job_lease_ms }
     }
 }

@@ -111,6 +111,7 @@ impl Projects {
                     project.is_active = request.is_active.unwrap_or(project.is_active);
                     project.updated_at = now;
                     check(&project.display_name, &project.description)?;
+                    project.display_name = project.display_name.trim().to_owned();
                     tx.project_update(&project).await?;
                     Ok(view(project))
                 })
@@ -143,7 +144,7 @@ pub(crate) async fn default_of(
     if let Some(project) = tx.project_default_of(owner).await? {
         return Ok(project);
     }
-    let project = Project {
+    let mut project = Project {
         id: ProjectId::generate(),
         slug: format!("default-{owner}"),
         display_name: "Default".to_owned(),
@@ -154,9 +155,16 @@ pub(crate) async fn default_of(
         created_at: now,
         updated_at: now,
     };
-    tx.project_insert(&project).await?;
-    // Somebody else may have made it at the same moment: theirs is the one then.
-    Ok(tx.project_default_of(owner).await?.unwrap_or(project))
+    while !tx.project_insert(&project).await? {
+        // Somebody else may have made it at the same moment: theirs is the one then.
+        if let Some(theirs) = tx.project_default_of(owner).await? {
+            return Ok(theirs);
+        }
+        // Or another project was given this very slug.
+        project.slug = format!("default-{}", project.id);
+        project.id = ProjectId::generate();
+    }
+    Ok(project)
 }
 
 async fn insert_numbered(
@@ -178,6 +186,15 @@ async fn insert_numbered(
 fn check(display_name: &str, description: &str) -> Result<Slug, ProjectError> {
     let mut faults = vec![];
     let slug = Slug::normalise(display_name).map_err(|error| faults.push(error.to_string()));
+    if slug.as_ref().is_ok_and(|slug| slug.as_str().parse::<ProjectId>().is_ok()) {
+        faults.push("display_name looks like an id: choose a name".to_owned());
+    }
+    if display_name.chars().any(char::is_control) {
+        faults.push("display_name must not hold control characters".to_owned());
+    }
+    if description.contains('\0') {
+        faults.push("description must not hold NUL characters".to_owned());
+    }
     if display_name.chars().count() > MAX_NAME_CHARS {
         faults.push(format!("display_name is longer than {MAX_NAME_CHARS} characters"));
     }

@@ -62,6 +62,12 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
+    /// Looks by itself at least this often.
+    #[must_use]
+    pub(crate) fn at_least_every(self, interval: Duration) -> Self {
+        Self { poll: self.poll.min(interval), ..self }
+    }
+
     /// Waits for a signal, the poll interval or `deadline`; false if the deadline has passed.
     pub(crate) async fn wait(&mut self, deadline: Instant) -> bool {
         let look_again = deadline.min(Instant::now() + self.poll);

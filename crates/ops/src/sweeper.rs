@@ -5,16 +5,18 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
+use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{Job, JobStore, NodeStore, Store, Tx};
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::nodes::{JOB_LEASE_MS, NODE_SILENCE_MS, NodeError, announce_end, assign_open_jobs};
+use crate::nodes::{NODE_SILENCE_MS, NodeError, announce_end, assign_open_jobs};
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
 
@@ -28,27 +30,22 @@ pub struct Sweeper {
     store: Store,
     signals: Signals,
     accounts: Accounts,
-    clock: cynode_runtime::clock::SharedClock,
+    clock: SharedClock,
 }
 
 impl Sweeper {
     /// A sweeper over `store`.
-    pub fn new(
-        store: Store,
-        signals: Signals,
-        accounts: Accounts,
-        clock: cynode_runtime::clock::SharedClock,
-    ) -> Self {
+    pub fn new(store: Store, signals: Signals, accounts: Accounts, clock: SharedClock) -> Self {
         Self { store, signals, accounts, clock }
     }
 
     /// Sweeps until the process stops. While it was away nobody could renew, so running jobs get
-    /// a fresh lease first.
-    pub async fn run(self, shutdown: Shutdown) {
+    /// a fresh lease of `job_lease_ms` first.
+    pub async fn run(self, job_lease_ms: u32, shutdown: Shutdown) {
         let renewed = self
             .store
-            .write(|tx| {
-                Box::pin(async move { Ok::<_, NodeError>(tx.job_renew_all(JOB_LEASE_MS).await?) })
+            .write(move |tx| {
+                Box::pin(async move { Ok::<_, NodeError>(tx.job_renew_all(job_lease_ms).await?) })
             })
             .await;
         if let Err(error) = renewed {
@@ -83,11 +80,10 @@ impl Sweeper {
     }
 }
 
-async fn sweep(tx: &mut Tx, now: chrono::DateTime<chrono::Utc>) -> Result<Vec<JobId>, NodeError> {
-    let retired = tx.node_retire_silent(NODE_SILENCE_MS).await?;
-    if retired > 0 {
-        tx.job_unassign_silent(NODE_SILENCE_MS).await?;
-    }
+async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<Vec<JobId>, NodeError> {
+    tx.node_retire_silent(NODE_SILENCE_MS).await?;
+    // Also when none was retired just now: a job may have been assigned at the last moment.
+    tx.job_unassign_silent(NODE_SILENCE_MS).await?;
     assign_open_jobs(tx).await?;
     let mut ended = vec![];
     for job in tx.job_expired().await? {
@@ -104,20 +100,29 @@ async fn sweep(tx: &mut Tx, now: chrono::DateTime<chrono::Utc>) -> Result<Vec<Jo
     Ok(ended)
 }
 
-/// Why a waiting job will not start: the node that has its workspace has been away for too long.
+/// Why a waiting job will not start: the node that has its workspace has been drained or away for
+/// too long.
 async fn hopeless(
     tx: &mut Tx,
     job: &Job,
-    now: chrono::DateTime<chrono::Utc>,
+    now: DateTime<Utc>,
 ) -> Result<Option<String>, NodeError> {
     let (Some(pinned), true) = (job.asked.pinned_node, now - job.created_at > PINNED_PATIENCE)
     else {
         return Ok(None);
     };
-    let node = tx.node_get(pinned).await?;
-    Ok(node.filter(|node| node.status != NodeStatus::Active).map(|node| {
-        format!("node {}, which has the task's workspace, has been away for ten minutes", node.slug)
-    }))
+    let Some(node) = tx.node_get(pinned).await? else {
+        return Ok(None);
+    };
+    let is_away = node.last_seen_at.is_none_or(|seen| now - seen > PINNED_PATIENCE);
+    let trouble = match node.status {
+        NodeStatus::Drained => "takes no more work",
+        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive if is_away => {
+            "has been away for ten minutes"
+        }
+        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive => return Ok(None),
+    };
+    Ok(Some(format!("node {}, which has the task's workspace, {trouble}", node.slug)))
 }
 
 async fn end(tx: &mut Tx, job: &Job, status: JobStatus, ending: Ending) -> Result<(), NodeError> {

@@ -90,6 +90,11 @@ pub(crate) async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<T
         .ok_or_else(|| TaskError::NotFound(wanted.chars().take(100).collect()))
 }
 
+/// A task that exists, locked until the transaction ends.
+async fn lock(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
+    tx.task_lock(id).await?.ok_or_else(|| TaskError::NotFound(id.to_string()))
+}
+
 /// An event about a task, for everybody who may see the task.
 pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
     NewEvent {

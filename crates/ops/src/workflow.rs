@@ -68,6 +68,9 @@ pub enum WorkflowError {
     /// The job has not ended.
     #[error("job {0} has not ended")]
     StillRunning(JobId),
+    /// The result could not be judged.
+    #[error("the judgement failed")]
+    Judge(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),

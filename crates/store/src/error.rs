@@ -14,6 +14,10 @@ pub enum Error {
         /// Which rule, as far as the engine says.
         constraint: String,
     },
+    /// A text holds a NUL character, which PostgreSQL cannot keep: change the text. Refused on both
+    /// engines alike; text inside JSON and bytes may hold it.
+    #[error("text must not hold NUL characters")]
+    NulCharacter,
     /// The statement itself failed: a defect of ours.
     #[error("a statement failed")]
     Statement(#[source] Box<dyn StdError + Send + Sync>),

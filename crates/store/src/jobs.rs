@@ -70,7 +70,7 @@ pub trait JobStore {
     async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error>;
     /// Gives a queued job to a node.
     async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error>;
-    /// Takes queued jobs away from nodes that have not polled for `silent_ms`.
+    /// Takes queued jobs away from nodes that are not active or have not polled for `silent_ms`.
     async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
     /// A queued job was handed out: it runs, under a lease, from now on.
     async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error>;
@@ -161,7 +161,8 @@ impl JobStore for Tx {
     async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error> {
         let sql = "UPDATE jobs SET node_id = NULL WHERE status = 'queued' AND NOT closed
                    AND node_id IN (SELECT id FROM nodes
-                       WHERE last_seen_at IS NULL OR last_seen_at < cynode_after($1))";
+                       WHERE status <> 'active' OR last_seen_at IS NULL
+                       OR last_seen_at < cynode_after($1))";
         self.execute(sql, params![-silent_ms]).await
     }
 

@@ -52,7 +52,7 @@ pub trait NodeStore {
     async fn node_touch(&mut self, id: NodeId) -> Result<(), Error>;
     /// Moves a node.
     async fn node_set_status(&mut self, id: NodeId, status: NodeStatus) -> Result<(), Error>;
-    /// Active nodes that have not polled for `silent_ms` become inactive. Gives how many.
+    /// Active nodes that have not polled for `silent_ms`, or never, become inactive. Gives how many.
     async fn node_retire_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
 }
 
@@ -118,7 +118,8 @@ impl NodeStore for Tx {
 
     async fn node_retire_silent(&mut self, silent_ms: i64) -> Result<u64, Error> {
         let sql = "UPDATE nodes SET status = 'inactive', updated_at = cynode_now()
-                   WHERE status = 'active' AND last_seen_at < cynode_after($1)";
+                   WHERE status = 'active'
+                   AND (last_seen_at IS NULL OR last_seen_at < cynode_after($1))";
         self.execute(sql, params![-silent_ms]).await
     }
 }

@@ -112,6 +112,9 @@ pub trait TaskStore {
     ) -> Result<bool, Error>;
     /// How many tasks have this status.
     async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error>;
+    /// Lets nobody else in this far until the transaction ends: two who look for cycles at the same
+    /// time would each miss the one they make together.
+    async fn dependency_lock(&mut self) -> Result<(), Error>;
     /// Makes `task` wait for `on`.
     async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error>;
     /// What a task waits for.
@@ -216,6 +219,12 @@ impl TaskStore for Tx {
         let closed = if status.is_terminal() { "closed" } else { "NOT closed" };
         let sql = format!("SELECT count(*) AS n FROM tasks WHERE status = $1 AND {closed}");
         self.row(&sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+    }
+
+    async fn dependency_lock(&mut self) -> Result<(), Error> {
+        // SQLite has one writer and reads the lock as a comment. The number is ours to choose.
+        let sql = "SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299001) */";
+        self.rows(sql, &[]).await.map(drop)
     }
 
     async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error> {

@@ -75,7 +75,10 @@ impl Tx {
 
     /// Every row of the answer.
     pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
-        let answer = self.connection.rows(sql, params).await;
+        let answer = match check(params) {
+            Ok(()) => self.connection.rows(sql, params).await,
+            Err(error) => Err(error),
+        };
         self.failed |= answer.is_err();
         answer
     }
@@ -87,7 +90,10 @@ impl Tx {
 
     /// How many rows a statement changed.
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        let answer = self.connection.execute(sql, params).await;
+        let answer = match check(params) {
+            Ok(()) => self.connection.execute(sql, params).await,
+            Err(error) => Err(error),
+        };
         self.failed |= answer.is_err();
         answer
     }
@@ -136,6 +142,12 @@ impl Connection {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
         }
     }
+}
+
+/// Refuses on either engine what only one of them could keep.
+fn check(params: &[Param]) -> Result<(), Error> {
+    let is_unfit = |param: &Param| matches!(param, Param::Text(text) if text.contains('\0'));
+    if params.iter().any(is_unfit) { Err(Error::NulCharacter) } else { Ok(()) }
 }
 
 /// Text in `/*pg … */` is for PostgreSQL only; SQLite, which has one writer and needs no row

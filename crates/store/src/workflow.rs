@@ -84,9 +84,9 @@ pub trait WorkflowStore {
     async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error>;
     /// Moves a run; terminal statuses take it out of reach of claims, and are never overwritten.
     async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error>;
-    /// The oldest run that nobody drives and whose task waits for nothing; locked, and skipped by
-    /// others, until the transaction ends. Somebody may have been granted its lease a moment
-    /// before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
+    /// The oldest run that nobody drives and whose task is open and waits for nothing. The task is
+    /// locked, and skipped by others, until the transaction ends. Somebody may have been granted its
+    /// lease a moment before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
     async fn run_next(&mut self) -> Result<Option<Run>, Error>;
     /// The newest checkpoint of a task.
     async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error>;
@@ -131,14 +131,17 @@ impl WorkflowStore for Tx {
     }
 
     async fn run_next(&mut self) -> Result<Option<Run>, Error> {
-        let sql = "SELECT r.* FROM runs r WHERE r.runnable
+        // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
+        // run first would deadlock with a cancellation.
+        let sql = "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id
+                   WHERE r.runnable AND NOT o.closed
                    AND NOT EXISTS (SELECT 1 FROM task_workflow_leases l
                        WHERE l.task_id = r.task_id AND l.holder_id IS NOT NULL
                        AND l.expires_at > cynode_now())
                    AND NOT EXISTS (SELECT 1 FROM task_dependencies d
                        JOIN tasks t ON t.id = d.depends_on_task_id
                        WHERE d.task_id = r.task_id AND t.status <> 'completed')
-                   ORDER BY r.id LIMIT 1 /*pg FOR UPDATE OF r SKIP LOCKED */";
+                   ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */";
         self.row(sql, &[]).await?.as_ref().map(run).transpose()
     }
 

@@ -88,6 +88,15 @@ struct Bounds {
     /// Memory of each step, in MiB [default: 2048].
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
+    /// Processes and threads of each step alive at once [default: 256].
+    #[arg(long, value_name = "N")]
+    max_processes: Option<u32>,
+    /// Disk that the workspace and artifacts may fill, in MiB [default: 2048].
+    #[arg(long, value_name = "MIB")]
+    disk_mib: Option<u32>,
+    /// Bytes kept of each of stdout and stderr; 64 times that ends a step [default: 262144].
+    #[arg(long, value_name = "BYTES")]
+    output_bytes: Option<u32>,
     /// How often a failing step may run in all, 1 to 10.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     max_attempts: u32,
@@ -173,7 +182,9 @@ fn limits(bounds: &Bounds) -> Result<Limits, Failure> {
     let limits = Limits {
         timeout_s: bounds.timeout.unwrap_or(default.timeout_s),
         memory_mib: bounds.memory_mib.unwrap_or(default.memory_mib),
-        ..default
+        processes: bounds.max_processes.unwrap_or(default.processes),
+        output_bytes: bounds.output_bytes.unwrap_or(default.output_bytes),
+        disk_mib: bounds.disk_mib.unwrap_or(default.disk_mib),
     };
     match limits.problems() {
         problems if problems.is_empty() => Ok(limits),
@@ -224,6 +235,12 @@ mod tests {
             "90s",
             "--memory-mib",
             "64",
+            "--max-processes",
+            "16",
+            "--disk-mib",
+            "8",
+            "--output-bytes",
+            "4096",
             "--max-attempts",
             "3",
             "--retry-interrupted",

@@ -36,9 +36,13 @@ impl LoginLimits {
         }
     }
 
-    fn allow(&self, handle: &str, origin: &Origin) -> bool {
+    /// Whether this address may be listened to once more.
+    pub(super) fn allows_address(&self, origin: &Origin) -> bool {
         self.addresses.check_key(origin).is_ok()
-            && self.handles.check_key(&handle.to_owned()).is_ok()
+    }
+
+    fn allows_handle(&self, handle: &str) -> bool {
+        self.handles.check_key(&handle.to_owned()).is_ok()
     }
 }
 
@@ -48,7 +52,11 @@ impl Accounts {
         if login.handle.len() > MAX_HANDLE_BYTES {
             return Err(AccountError::WrongCredentials);
         }
-        if !self.limits.allow(&login.handle, origin) {
+        // Beyond this bound not even the refusal is written down, or anybody could fill the disk.
+        if !self.limits.allows_address(origin) {
+            return Err(AccountError::TooManyAttempts);
+        }
+        if !self.limits.allows_handle(&login.handle) {
             self.record(origin, Attempt::failed("login_failure", &login.handle, "rate limit"))
                 .await?;
             return Err(AccountError::TooManyAttempts);
@@ -136,10 +144,5 @@ impl<'a> Attempt<'a> {
     /// Somebody was refused.
     pub(super) fn failed(event_type: &'static str, handle: &'a str, refusal: &'a str) -> Self {
         Self { event_type, user: None, handle, refusal: Some(refusal) }
-    }
-
-    /// Somebody we know only by a token did something.
-    pub(super) fn anonymous(event_type: &'static str) -> Self {
-        Self { event_type, user: None, handle: "", refusal: None }
     }
 }

@@ -90,8 +90,11 @@ impl Accounts {
                 Err(AccountError::BadToken)
             }
             Exchange::Unknown => {
-                let reason = "unknown token";
-                self.record(origin, Attempt::failed("refresh_failure", "", reason)).await?;
+                // Anybody can send nonsense: only so much of it is written down.
+                if self.limits.allows_address(origin) {
+                    let reason = "unknown token";
+                    self.record(origin, Attempt::failed("refresh_failure", "", reason)).await?;
+                }
                 Err(AccountError::BadToken)
             }
         }
@@ -100,17 +103,22 @@ impl Accounts {
     /// Ends the session of a refresh token. An unknown token changes nothing.
     pub async fn logout(&self, refresh_token: &str, origin: &Origin) -> Result<(), AccountError> {
         let hash = tokens::hash(refresh_token);
-        self.store
+        let user = self
+            .store
             .write(move |tx| {
                 Box::pin(async move {
-                    if let Some(session) = tx.session_by_refresh(&hash).await? {
-                        tx.session_end(session.id).await?;
-                    }
-                    Ok::<_, AccountError>(())
+                    let Some(session) = tx.session_by_refresh(&hash).await? else {
+                        return Ok::<_, AccountError>(None);
+                    };
+                    tx.session_end(session.id).await?;
+                    Ok(tx.user_get(session.user).await?)
                 })
             })
             .await?;
-        self.record(origin, Attempt::anonymous("logout")).await
+        match user {
+            Some(user) => self.record(origin, Attempt::by("logout", &user)).await,
+            None => Ok(()),
+        }
     }
 
     fn new_session(
@@ -147,15 +155,17 @@ async fn exchange(
     new: &Session,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<Exchange, AccountError> {
-    if let Some(session) = tx.session_by_spent_refresh(hash).await? {
+    // Looked for first, because it waits for whoever exchanges the same token at this moment.
+    let Some(session) = tx.session_by_refresh(hash).await? else {
+        let Some(session) = tx.session_by_spent_refresh(hash).await? else {
+            return Ok(Exchange::Unknown);
+        };
         tx.session_end(session).await?;
         return Ok(Exchange::Replayed);
-    }
-    let session = tx.session_by_refresh(hash).await?;
-    let Some(session) = session.filter(|session| session.is_active && session.expires_at > now)
-    else {
-        return Ok(Exchange::Unknown);
     };
+    if !session.is_active || session.expires_at <= now {
+        return Ok(Exchange::Unknown);
+    }
     let user = tx.user_get(session.user).await?;
     let Some(user) = user.filter(|user| user.is_active) else {
         return Ok(Exchange::Unknown);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use cynode_domain::status::JobStatus;
+use cynode_domain::job::Ending;
+use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, TaskStore, Tx};
 use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{JOB_LEASE_MS, NodeError, Nodes, Payload, assign_open_jobs};
+use super::{NodeError, Nodes, Payload, announce_end, assign_open_jobs};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
@@ -25,12 +26,15 @@ impl Nodes {
         }
         let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
         let deadline = Instant::now() + wait;
-        let mut listener = self.signals.listen(Topic::Jobs);
+        // A node that waits holds its jobs: their leases are renewed at every look.
+        let lease_ms = self.job_lease_ms;
+        let often = Duration::from_millis(u64::from(lease_ms / 3));
+        let mut listener = self.signals.listen(Topic::Jobs).at_least_every(often);
         loop {
             let (node, request) = (node.clone(), request.clone());
             let news = self
                 .store
-                .write(move |tx| Box::pin(async move { look(tx, &node, &request).await }))
+                .write(move |tx| Box::pin(async move { look(tx, &node, &request, lease_ms).await }))
                 .await?;
             if !news.assignments.is_empty() {
                 self.signals.send(Topic::Events);
@@ -42,23 +46,37 @@ impl Nodes {
     }
 }
 
-async fn look(tx: &mut Tx, node: &NodeCaller, request: &Poll) -> Result<PollView, NodeError> {
+async fn look(
+    tx: &mut Tx,
+    node: &NodeCaller,
+    request: &Poll,
+    lease_ms: u32,
+) -> Result<PollView, NodeError> {
     tx.node_touch(node.node).await?;
     let mut news = PollView::default();
     for id in &request.holding {
-        if !tx.job_renew(*id, node.node, JOB_LEASE_MS).await? {
+        if !tx.job_renew(*id, node.node, lease_ms).await? {
             news.forget.push(*id);
         }
     }
     assign_open_jobs(tx).await?;
-    let mut free = request.free_slots as usize;
+    let mut free = match tx.node_get(node.node).await? {
+        Some(node) if node.status == NodeStatus::Active => request.free_slots as usize,
+        // A drained node finishes what it has.
+        _ => 0,
+    };
     for job in tx.job_of_node(node.node).await? {
         let id = job.asked.id;
-        if job.cancel_requested && request.holding.contains(&id) {
-            news.cancel.push(id);
+        if job.cancel_requested {
+            if request.holding.contains(&id) {
+                news.cancel.push(id);
+            } else if !job.acknowledged && tx.job_close(id, JobStatus::Canceled, None).await? {
+                // It was handed out and never arrived: there is nothing to stop.
+                announce_end(tx, &job, JobStatus::Canceled, &Ending::Canceled).await?;
+            }
         } else if is_to_be_handed_out(&job, request) && free > 0 {
             free -= 1;
-            news.assignments.push(hand_out(tx, &job).await?);
+            news.assignments.push(hand_out(tx, &job, lease_ms).await?);
         }
     }
     Ok(news)
@@ -77,9 +95,9 @@ fn is_to_be_handed_out(job: &Job, request: &Poll) -> bool {
     }
 }
 
-async fn hand_out(tx: &mut Tx, job: &Job) -> Result<Assignment, NodeError> {
+async fn hand_out(tx: &mut Tx, job: &Job, lease_ms: u32) -> Result<Assignment, NodeError> {
     if job.status == JobStatus::Queued {
-        tx.job_start(job.asked.id, JOB_LEASE_MS).await?;
+        tx.job_start(job.asked.id, lease_ms).await?;
         if let Some(task) = tx.task_get(job.asked.task).await? {
             let started = event(&task, "job.started", json!({ "node_id": job.node }));
             let (run, job) = (Some(job.asked.run), Some(job.asked.id));

@@ -60,6 +60,9 @@ fn check(request: &RegisterNode) -> Result<(), NodeError> {
     if !Slug::normalise(slug).is_ok_and(|normal| normal.as_str() == slug) {
         faults.push("node_slug may hold lowercase letters, digits and single dashes".to_owned());
     }
+    if slug.parse::<NodeId>().is_ok() {
+        faults.push("node_slug looks like an id: choose a name".to_owned());
+    }
     let concurrency = request.capabilities.max_concurrency;
     if !(1..=MAX_CONCURRENCY).contains(&concurrency) {
         faults.push(format!("max_concurrency is {concurrency}; allowed is 1 to {MAX_CONCURRENCY}"));

@@ -15,6 +15,9 @@ use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
 
+/// A stream is kept up to 1 MiB; as text it may be three times as long, when none of it is UTF-8.
+const MAX_TEXT_BYTES: usize = 3 * Limits::MAX.output_bytes as usize;
+
 impl Nodes {
     /// Adds a piece of output; the answer says where the next piece is expected.
     pub async fn append_log(
@@ -51,9 +54,9 @@ impl Nodes {
         job: JobId,
         result: JobResult,
     ) -> Result<(), NodeError> {
-        let kept = Limits::MAX.output_bytes as usize;
-        if result.stdout.len() > 4 * kept || result.stderr.len() > 4 * kept {
-            return Err(NodeError::Invalid(vec!["stdout and stderr hold up to 1 MiB".to_owned()]));
+        if result.stdout.len() > MAX_TEXT_BYTES || result.stderr.len() > MAX_TEXT_BYTES {
+            let fault = format!("stdout and stderr hold up to {MAX_TEXT_BYTES} bytes each");
+            return Err(NodeError::Invalid(vec![fault]));
         }
         let node = node.node;
         self.store
@@ -77,7 +80,7 @@ async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Res
     let job = open_job(found, node, id)?;
     let status = job.status.advance(status_of(&result.ending))?;
     tx.job_close(id, status, Some(&value)).await?;
-    announce_end(tx, &job, status, &result.ending).await
+    Ok(announce_end(tx, &job, status, &result.ending).await?)
 }
 
 /// Tells everybody who may see the task that one of its jobs ended.
@@ -86,7 +89,7 @@ pub(crate) async fn announce_end(
     job: &Job,
     status: JobStatus,
     ending: &Ending,
-) -> Result<(), NodeError> {
+) -> Result<(), cynode_store::Error> {
     if let Some(task) = tx.task_get(job.asked.task).await? {
         let data = json!({ "status": status, "ending": ending });
         let (run, job) = (Some(job.asked.run), Some(job.asked.id));

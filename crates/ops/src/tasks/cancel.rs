@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use cynode_domain::ids::TaskId;
+use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
 use cynode_store::{EventStore, JobStore, LeaseStore, Task, TaskStore, Tx, WorkflowStore};
 use cynode_wire::tasks::CanceledView;
@@ -10,6 +11,7 @@ use serde_json::json;
 
 use super::{TaskError, Tasks, event, find};
 use crate::Caller;
+use crate::nodes::announce_end;
 use crate::signals::Topic;
 
 impl Tasks {
@@ -75,7 +77,9 @@ async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
     for job in tx.job_list(task.asked.id).await? {
         match job.status {
             JobStatus::Queued => {
-                tx.job_close(job.asked.id, JobStatus::Canceled, None).await?;
+                if tx.job_close(job.asked.id, JobStatus::Canceled, None).await? {
+                    announce_end(tx, &job, JobStatus::Canceled, &Ending::Canceled).await?;
+                }
             }
             JobStatus::Running => tx.job_request_cancel(job.asked.id).await?,
             JobStatus::Completed

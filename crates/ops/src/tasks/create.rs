@@ -1,5 +1,6 @@
 //! Creating a task. A task that names its work is runnable at once: no separate start.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use base64::Engine as _;
@@ -18,7 +19,7 @@ use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
 use serde_json::json;
 
-use super::{TaskError, Tasks, event, find, view};
+use super::{TaskError, Tasks, event, find, lock, view};
 use crate::Caller;
 use crate::artifacts::{ATTACHMENT, check_path};
 use crate::projects::{self, ProjectError};
@@ -34,8 +35,10 @@ const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
 const MAX_ATTEMPTS: u32 = 10;
 /// How much of a request becomes its name.
 const NAME_CHARS: usize = 40;
-/// Two creations with one name race for the next number; the loser tries again.
-const NAME_TRIES: usize = 20;
+/// Two creations with one name race for the next number; the loser tries again. Each try waits for a
+/// winner, so that even many at once need few.
+const NAME_TRIES: usize = 200;
+const MAX_CRITERION_BYTES: usize = 16 * 1024;
 
 impl Tasks {
     /// Creates a task and, with it, the run that a runner will claim.
@@ -105,9 +108,7 @@ impl Creation {
         if let Some(known) = self.insert_row(tx).await? {
             return view(tx, known).await;
         }
-        for wanted in &self.request.depends_on {
-            self.insert_dependency(tx, wanted).await?;
-        }
+        self.insert_dependencies(tx).await?;
         for artifact in &self.attachments {
             tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
         }
@@ -179,13 +180,21 @@ impl Creation {
         })
     }
 
-    async fn insert_dependency(&self, tx: &mut Tx, wanted: &str) -> Result<(), TaskError> {
-        let on = find(tx, &self.caller, wanted).await?;
-        if on.status.is_terminal() && on.status != TaskStatus::Completed {
-            let status = on.status.api_name();
-            return Err(TaskError::DeadDependency { name: on.asked.name, status });
+    /// What it waits for is locked, in one order by everybody, so that none of it closes unseen.
+    async fn insert_dependencies(&self, tx: &mut Tx) -> Result<(), TaskError> {
+        let mut wanted = BTreeSet::new();
+        for name in &self.request.depends_on {
+            wanted.insert(find(tx, &self.caller, name).await?.asked.id);
         }
-        Ok(tx.dependency_insert(self.id, on.asked.id).await?)
+        for id in wanted {
+            let on = lock(tx, id).await?;
+            if on.status.is_terminal() && on.status != TaskStatus::Completed {
+                let status = on.status.api_name();
+                return Err(TaskError::DeadDependency { name: on.asked.name, status });
+            }
+            tx.dependency_insert(self.id, id).await?;
+        }
+        Ok(())
     }
 }
 
@@ -198,7 +207,7 @@ fn faults(request: &CreateTask) -> Vec<String> {
     faults.extend(list("acceptance_criteria", request.acceptance_criteria.len()));
     faults.extend(list("expected_outputs", request.expected_outputs.len()));
     faults.extend(list("depends_on", request.depends_on.len()));
-    faults.extend(request.acceptance_criteria.iter().filter_map(Criterion::problem));
+    faults.extend(request.acceptance_criteria.iter().filter_map(criterion_fault));
     faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
     faults.extend(request.limits.problems());
     if !(1..=MAX_ATTEMPTS).contains(&request.max_attempts) {
@@ -207,16 +216,48 @@ fn faults(request: &CreateTask) -> Vec<String> {
             request.max_attempts
         ));
     }
-    if let Some(name) = &request.task_name
-        && let Err(error) = Slug::normalise(name)
-    {
-        faults.push(format!("task_name: {error}"));
-    }
-    if request.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > 200) {
-        faults.push("idempotency_key needs 1 to 200 bytes".to_owned());
+    faults.extend(request.task_name.as_deref().and_then(name_fault));
+    let is_bad_key = |key: &String| key.is_empty() || key.len() > 200 || key.contains('\0');
+    if request.idempotency_key.as_ref().is_some_and(is_bad_key) {
+        faults.push("idempotency_key needs 1 to 200 bytes, none of them NUL".to_owned());
     }
     faults.extend(attachment_faults(&request.attachments));
     faults
+}
+
+fn name_fault(name: &str) -> Option<String> {
+    if name.contains('\0') {
+        return Some("task_name must not hold NUL characters".to_owned());
+    }
+    match Slug::normalise(name) {
+        Ok(slug) if is_id(&slug) => {
+            Some("task_name looks like an id, and would be taken for one".to_owned())
+        }
+        Ok(_) => None,
+        Err(error) => Some(format!("task_name: {error}")),
+    }
+}
+
+/// Whether a name would be read as an id wherever either is accepted.
+fn is_id(slug: &Slug) -> bool {
+    slug.as_str().parse::<TaskId>().is_ok()
+}
+
+/// The length is looked at first: an expression of megabytes is not worth compiling.
+fn criterion_fault(criterion: &Criterion) -> Option<String> {
+    let text = match criterion {
+        Criterion::Text { description: text }
+        | Criterion::OutputMatches { pattern: text }
+        | Criterion::FileExists { path: text } => text,
+        Criterion::ExitCode { .. } => return None,
+    };
+    if text.len() > MAX_CRITERION_BYTES {
+        return Some(format!("an acceptance criterion is longer than {MAX_CRITERION_BYTES} bytes"));
+    }
+    if text.contains('\0') {
+        return Some("acceptance criteria must not hold NUL characters".to_owned());
+    }
+    criterion.problem()
 }
 
 /// The mode decides which fields say what is to be done; the others must be empty.
@@ -289,7 +330,7 @@ fn name_of(request: &CreateTask) -> Slug {
         Some(_) => text,
         None => text.chars().take(NAME_CHARS).collect(),
     };
-    Slug::normalise(&short).unwrap_or_else(|_| Slug::task())
+    Slug::normalise(&short).ok().filter(|slug| !is_id(slug)).unwrap_or_else(Slug::task)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use cynode_domain::status::TaskStatus;
 use cynode_store::{TaskStore, Tx};
 use cynode_wire::tasks::{AddDependency, TaskView};
 
-use super::{TaskError, Tasks, find, view};
+use super::{TaskError, Tasks, find, lock, view};
 use crate::Caller;
 
 impl Tasks {
@@ -22,8 +22,13 @@ impl Tasks {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &task).await?;
-                    let on = find(tx, &caller, &request.depends_on).await?;
+                    tx.dependency_lock().await?;
+                    // Locked from above to below, as a cancellation goes: neither may close or
+                    // start while the other is tied to it.
+                    let on = find(tx, &caller, &request.depends_on).await?.asked.id;
+                    let on = lock(tx, on).await?;
+                    let task = find(tx, &caller, &task).await?.asked.id;
+                    let task = lock(tx, task).await?;
                     if task.status != TaskStatus::Pending {
                         return Err(TaskError::Started);
                     }

@@ -8,7 +8,7 @@ use cynode_store::{
 use cynode_wire::workflow::{Finish, Outcome, RecordEffect, SaveCheckpoint};
 use serde_json::json;
 
-use super::{Workflow, WorkflowError, check, task_of};
+use super::{Workflow, WorkflowError, check};
 use crate::signals::Topic;
 use crate::tasks::event;
 
@@ -20,7 +20,8 @@ impl Workflow {
     /// Stores a transition, and ends the run if the request says so. The same transition again
     /// changes nothing, so that a runner may repeat a request whose answer was lost.
     pub async fn checkpoint(&self, request: SaveCheckpoint) -> Result<(), WorkflowError> {
-        let is_word = |text: &str| !text.is_empty() && text.len() <= MAX_WORD_BYTES;
+        let is_word =
+            |text: &str| (1..=MAX_WORD_BYTES).contains(&text.len()) && !text.contains('\0');
         if !is_word(&request.last_node_id) || !is_word(&request.edge) {
             let fault = format!("last_node_id and edge need 1 to {MAX_WORD_BYTES} bytes");
             return Err(WorkflowError::Invalid(fault));
@@ -36,7 +37,8 @@ impl Workflow {
 
     /// Remembers the answer of an effect. The first answer under a key stays.
     pub async fn effect(&self, request: RecordEffect) -> Result<(), WorkflowError> {
-        if request.effect.key.is_empty() || request.effect.key.len() > MAX_KEY_BYTES {
+        let key = &request.effect.key;
+        if !(1..=MAX_KEY_BYTES).contains(&key.len()) || key.contains('\0') {
             let fault = format!("the key of an effect needs 1 to {MAX_KEY_BYTES} bytes");
             return Err(WorkflowError::Invalid(fault));
         }
@@ -56,11 +58,9 @@ impl Workflow {
 }
 
 async fn save(tx: &mut Tx, request: SaveCheckpoint) -> Result<(), WorkflowError> {
-    // The task before the lease, in the order that cancellation locks them.
-    let task = match &request.finish {
-        Some(_) => tx.task_lock(request.hold.task_id).await?,
-        None => tx.task_get(request.hold.task_id).await?,
-    };
+    // The task before the lease, in the order that everybody locks them; from here on, nobody else
+    // moves this task.
+    let task = tx.task_lock(request.hold.task_id).await?;
     let task = task.ok_or(WorkflowError::NoTask(request.hold.task_id))?;
     let run = tx.run_of_task(task.asked.id).await?.ok_or(WorkflowError::NoTask(task.asked.id))?;
     let last = tx.checkpoint_get(task.asked.id).await?.map_or(0, |checkpoint| checkpoint.sequence);
@@ -120,8 +120,9 @@ async fn close(
         Outcome::Completed => (TaskStatus::Completed, RunStatus::Completed),
         Outcome::Failed => (TaskStatus::Failed, RunStatus::Failed),
     };
-    let task = task_of(tx, task.asked.id).await?;
-    let summary: String = finish.summary.chars().take(MAX_SUMMARY_CHARS).collect();
+    // A summary may quote what a command printed, which may be anything.
+    let fit = finish.summary.chars().filter(|c| *c != '\0');
+    let summary: String = fit.take(MAX_SUMMARY_CHARS).collect();
     if task.status.advance(task_status).is_err() {
         // Only a fenced holder could get here, and its lease was checked: refuse all the same.
         return Err(Fenced.into());
@@ -129,7 +130,7 @@ async fn close(
     tx.task_set_status(task.asked.id, task_status, Some(&summary)).await?;
     tx.run_set_status(transition.run, run_status).await?;
     let data = json!({ "status": task_status.api_name(), "summary": summary });
-    let closed = NewEvent { run: Some(transition.run), ..event(&task, "task.closed", data) };
+    let closed = NewEvent { run: Some(transition.run), ..event(task, "task.closed", data) };
     Ok(tx.event_append(&closed).await?)
 }
 

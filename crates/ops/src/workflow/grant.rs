@@ -129,7 +129,8 @@ async fn start(
     holder: HolderId,
     lease_ms: u32,
 ) -> Result<GrantView, WorkflowError> {
-    let task = task_of(tx, id).await?;
+    // Locked, so that nobody cancels the task between the gate and the grant.
+    let task = tx.task_lock(id).await?.ok_or(WorkflowError::NoTask(id))?;
     let run = tx.run_of_task(id).await?.ok_or(WorkflowError::NoTask(id))?;
     pass_gate(tx, &task).await?;
     if let Some(lease) = tx.lease_grant(id, run.id, holder, lease_ms).await? {

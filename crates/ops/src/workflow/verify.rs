@@ -3,13 +3,14 @@
 //! The judge is the deterministic analyst: exit codes, owed outputs and checkable criteria. It
 //! sees what the database says about the job, never what the runner says about it.
 
-use cynode_domain::criteria::{Evidence, judge};
+use cynode_domain::criteria::{Criterion, Evidence, judge};
 use cynode_domain::job::Ending;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::Verdict;
 use cynode_store::{ArtifactStore, JobStore, Tx};
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::VerifyStep;
+use tokio::task::spawn_blocking;
 
 use super::{Workflow, WorkflowError, check, job_view, task_of};
 use crate::artifacts::OUTPUT;
@@ -17,11 +18,20 @@ use crate::artifacts::OUTPUT;
 impl Workflow {
     /// Judges the result of a job that has ended.
     pub async fn verify(&self, request: VerifyStep) -> Result<Verdict, WorkflowError> {
-        self.store.write(move |tx| Box::pin(verify(tx, request))).await
+        let owed = request.expected_outputs.clone();
+        let (evidence, criteria) =
+            self.store.write(move |tx| Box::pin(gather(tx, request))).await?;
+        // Expressions come from users and may be slow: neither the database nor other requests wait.
+        let judged = spawn_blocking(move || judge(&evidence, &owed, &criteria)).await;
+        judged.map_err(|error| WorkflowError::Judge(Box::new(error)))
     }
 }
 
-async fn verify(tx: &mut Tx, request: VerifyStep) -> Result<Verdict, WorkflowError> {
+/// What is to be judged, and by which criteria.
+async fn gather(
+    tx: &mut Tx,
+    request: VerifyStep,
+) -> Result<(Evidence, Vec<Criterion>), WorkflowError> {
     let lease = check(tx, request.hold).await?;
     let job = tx.job_get(request.job_id).await?;
     let job = job.filter(|job| job.asked.task == lease.task);
@@ -33,9 +43,8 @@ async fn verify(tx: &mut Tx, request: VerifyStep) -> Result<Verdict, WorkflowErr
     let artifacts = artifacts.into_iter().filter(|artifact| artifact.kind == OUTPUT);
     let evidence = evidence(job, artifacts.map(|artifact| artifact.path).collect());
     let task = task_of(tx, lease.task).await?;
-    let criteria =
-        if request.is_last_step { task.asked.acceptance_criteria.as_slice() } else { &[] };
-    Ok(judge(&evidence, &request.expected_outputs, criteria))
+    let criteria = if request.is_last_step { task.asked.acceptance_criteria } else { vec![] };
+    Ok((evidence, criteria))
 }
 
 fn evidence(job: JobView, artifacts: Vec<String>) -> Evidence {
