@@ -1,0 +1,71 @@
+//! Scripts that mean harm: each ends within its bounds with a reason, and hurts nobody else.
+
+use std::time::{Duration, Instant};
+
+use crate::system::System;
+
+/// Runs a task that must fail; its summary. The system works as before afterwards.
+fn failure(system: &System, line: &str, bounds: &[&str]) -> String {
+    let begun = Instant::now();
+    let create = ["task", "create", "--command", line, "--wait", "-o", "json"];
+
+    let said = system.cynork(&[&create[..], bounds].concat());
+
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
+    let result = said.json();
+    assert_eq!(result["status"], "failed");
+    let after = system.cynork(&["task", "create", "--command", "echo fine", "--wait"]);
+    assert_eq!(after.fine().stdout, "fine\n");
+    result["summary"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_script_that_prints_for_ever_is_ended_with_a_reason() {
+    let system = System::new().await;
+
+    let summary = failure(&system, "yes", &["--output-bytes", "4096"]);
+
+    assert!(summary.contains("it printed more than 64 times what is kept"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_script_that_forks_without_end_is_ended_with_a_reason() {
+    let system = System::new().await;
+    let bomb = "bomb() { bomb | bomb & }; bomb; while :; do sleep 1; done";
+
+    let summary = failure(&system, bomb, &["--max-processes", "64", "--timeout", "2s"]);
+
+    let is_clear = summary.contains("time limit") || summary.contains("processes");
+    assert!(is_clear, "{summary}");
+}
+
+#[tokio::test]
+async fn a_script_that_fills_the_disk_is_ended_with_a_reason() {
+    let system = System::new().await;
+    let fill = "i=0; while :; do i=$((i+1)); head -c 1M /dev/zero > $i || exit 1; done";
+
+    let summary = failure(&system, fill, &["--disk-mib", "8"]);
+
+    assert!(summary.contains("filled 8 MiB of disk"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_script_that_ignores_sigterm_is_ended_with_a_reason() {
+    let system = System::new().await;
+    let deaf = "trap '' TERM INT HUP; while :; do sleep 1; done";
+
+    let summary = failure(&system, deaf, &["--timeout", "2s"]);
+
+    assert!(summary.contains("ran longer than its time limit"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_script_that_takes_all_memory_is_ended_with_a_reason() {
+    let system = System::new().await;
+    let hog = "perl -e '$x = \"x\" x 400_000_000; sleep 20'";
+
+    let summary = failure(&system, hog, &["--memory-mib", "64"]);
+
+    assert!(summary.contains("more than 64 MiB of memory"), "{summary}");
+}

@@ -1,0 +1,34 @@
+//! The whole system as real processes: what people see, and what survives whom.
+//!
+//! Start at [`system::System`], a `cynode up` in a directory of its own.
+
+#[cfg(test)]
+mod bad_scripts;
+#[cfg(test)]
+mod crashes;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod handover;
+#[cfg(test)]
+mod history;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod seed;
+#[cfg(test)]
+mod standalone;
+#[cfg(test)]
+mod stopping;
+#[cfg(test)]
+mod system;
+#[cfg(test)]
+mod terminal;
+#[cfg(test)]
+mod up;
+#[cfg(test)]
+mod work;

@@ -1,0 +1,98 @@
+//! Stopping tasks: their processes, and the tasks that wait for them.
+
+use std::time::{Duration, Instant};
+
+use crate::processes::{eventually, with_arguments};
+use crate::system::{PATIENCE, System};
+use crate::work::{closed, commands, create};
+
+/// Processes of the host that sleep for that long.
+fn sleepers(seconds: &str) -> Vec<i32> {
+    with_arguments(|line| line.first() == Some(&"sleep") && line.get(1) == Some(&seconds))
+}
+
+/// A time to sleep that no other test process uses.
+fn own_time(digits: u32) -> String {
+    format!("{digits}.{}", std::process::id())
+}
+
+#[tokio::test]
+async fn a_canceled_task_leaves_no_process_on_the_host() {
+    let system = System::new().await;
+    let (polite, deaf) = (own_time(9001), own_time(9002));
+    // One that ends when asked to, and one that has to be killed.
+    let lines = [
+        format!("sleep {polite}"),
+        format!("(trap '' TERM; exec sleep {deaf}) & trap '' TERM; wait; wait"),
+    ];
+    let mut tasks = vec![];
+    for (line, time) in lines.iter().zip([&polite, &deaf]) {
+        tasks.push(create(&system.client, commands(&[line])).await);
+        eventually("the command", PATIENCE, || sleepers(time).pop()).await;
+    }
+
+    let asked = Instant::now();
+    for task in &tasks {
+        system.cynork(&["task", "cancel", &task.to_string()]).fine();
+    }
+    let gone = || (sleepers(&polite).is_empty() && sleepers(&deaf).is_empty()).then_some(());
+    eventually("the end of the commands", PATIENCE, gone).await;
+
+    assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+    for task in tasks {
+        assert_eq!(closed(&system.client, task, PATIENCE).await.status, "canceled");
+    }
+    eventually("the end of the sandboxes", PATIENCE, || system.shims().is_empty().then_some(()))
+        .await;
+    let after = system.cynork(&["task", "create", "--command", "echo fine", "--wait"]);
+    assert_eq!(after.fine().stdout, "fine\n");
+}
+
+#[tokio::test]
+async fn canceling_a_task_cancels_the_tasks_that_wait_for_it() {
+    let system = System::new().await;
+    let first = create(&system.client, commands(&["sleep 60"])).await;
+    let mut second = commands(&["true"]);
+    second.depends_on = vec![first.to_string()];
+    let second = create(&system.client, second).await;
+    let mut third = commands(&["true"]);
+    third.depends_on = vec![second.to_string()];
+    let third = create(&system.client, third).await;
+    eventually("the first job", PATIENCE, || system.shims().pop()).await;
+
+    let said = system.cynork(&["task", "cancel", &first.to_string(), "-o", "json"]).fine().json();
+
+    assert_eq!(said["cascaded"].as_array().unwrap().len(), 2, "{said}");
+    for task in [first, second, third] {
+        assert_eq!(closed(&system.client, task, PATIENCE).await.status, "canceled");
+    }
+}
+
+#[tokio::test]
+async fn a_task_starts_when_what_it_waits_for_has_completed() {
+    let system = System::new().await;
+    let first = create(&system.client, commands(&["sleep 0.5"])).await;
+    let mut second = commands(&["true"]);
+    second.depends_on = vec![first.to_string()];
+    let second = create(&system.client, second).await;
+
+    let second = closed(&system.client, second, PATIENCE).await;
+    let first = closed(&system.client, first, PATIENCE).await;
+
+    assert_eq!((first.status.as_str(), second.status.as_str()), ("completed", "completed"));
+    assert!(second.started_at >= first.ended_at, "{second:#?}");
+}
+
+#[tokio::test]
+async fn tasks_that_wait_for_a_failed_task_do_not_wait_for_ever() {
+    let system = System::new().await;
+    let first = create(&system.client, commands(&["sleep 0.5; exit 1"])).await;
+    let mut second = commands(&["true"]);
+    second.depends_on = vec![first.to_string()];
+    let second = create(&system.client, second).await;
+
+    let second = closed(&system.client, second, PATIENCE).await;
+
+    assert_eq!(second.status, "canceled", "{second:#?}");
+    assert!(second.started_at.is_none());
+}

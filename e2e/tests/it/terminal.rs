@@ -1,0 +1,115 @@
+//! What a person at a terminal sees of tasks.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::programs::call;
+use crate::system::System;
+
+const NODES: [&str; 6] = [
+    "load_task_context",
+    "plan_steps",
+    "dispatch_step",
+    "collect_result",
+    "verify_step_result",
+    "finalize_summary",
+];
+
+#[tokio::test]
+async fn a_failing_command_is_an_exit_code_and_a_reason() {
+    let system = System::new().await;
+
+    let said = system.cynork(&["task", "create", "--command", "echo out; exit 3", "--wait"]);
+
+    assert_eq!((said.code, said.stdout.as_str()), (1, "out\n"), "{}", said.stderr);
+    assert!(said.stderr.contains("exited with code 3"), "{}", said.stderr);
+}
+
+#[tokio::test]
+async fn data_goes_to_standard_output_and_talk_to_standard_error() {
+    let system = System::new().await;
+    let line = "echo data; echo trouble >&2; printf last";
+
+    let said = system.cynork(&["task", "create", "--command", line, "--wait"]).fine();
+    let quiet = system.cynork(&["task", "create", "--command", line, "--wait", "--quiet"]).fine();
+
+    assert_eq!((said.stdout.as_str(), quiet.stdout.as_str()), ("data\nlast", "data\nlast"));
+    assert!(said.stderr.contains("trouble") && said.stderr.contains("completed"), "{said:?}");
+}
+
+#[tokio::test]
+async fn json_output_is_one_value() {
+    let system = System::new().await;
+    let create = ["task", "create", "--command", "echo hello", "--name", "one", "--output", "json"];
+
+    let result = system.cynork(&[&create[..], &["--wait"]].concat()).fine().json();
+    let history = system.cynork(&["task", "history", "one", "--output", "json"]).fine().json();
+
+    assert_eq!(result["status"], "completed");
+    assert_eq!(result["jobs"][0]["result"]["stdout"], "hello\n");
+    assert_eq!(nodes_of(history.as_array().unwrap()), NODES);
+    for args in [&["status"][..], &["task", "list"], &["task", "get", "one"], &["nodes", "list"]] {
+        system.cynork(&[args, &["-o", "json"]].concat()).fine().json();
+    }
+}
+
+#[tokio::test]
+async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
+    let system = System::new().await;
+    let create = ["task", "create", "--command", "sleep 1.5", "--name", "slow", "--quiet"];
+    system.cynork(&create).fine();
+    let mut watch = call("cynork", system.home());
+    watch.arg("--data-dir").arg(system.data_dir()).args(["task", "watch", "slow", "-o", "json"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+
+    let mut events: Vec<Value> = vec![];
+    let mut is_dispatched = false;
+    while !is_dispatched {
+        events.push(serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap());
+        is_dispatched = events.last().unwrap()["data"]["node"] == "dispatch_step";
+    }
+    let then = system.cynork(&["task", "get", "slow", "-o", "json"]).fine().json();
+    events.extend(lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()));
+
+    assert!(watch.wait().unwrap().success());
+    assert_eq!(then["status"], "running", "the nodes were not shown live");
+    let transitions = events.iter().filter(|event| event["kind"] == "workflow.transition");
+    let transitions: Vec<Value> = transitions.map(|event| event["data"].clone()).collect();
+    assert_eq!(nodes_of(&transitions), NODES);
+    assert_eq!(events.last().unwrap()["kind"], "task.closed");
+}
+
+#[tokio::test]
+async fn watching_for_people_ends_with_the_outcome() {
+    let system = System::new().await;
+    system.cynork(&["task", "create", "--command", "true", "--name", "mine"]).fine();
+
+    let said = system.cynork(&["task", "watch", "mine"]).fine();
+
+    let shown: Vec<usize> =
+        NODES.iter().map(|node| said.stderr.find(node).unwrap_or(usize::MAX)).collect();
+    assert!(shown.is_sorted() && shown.last() < Some(&usize::MAX), "{said:?}");
+    assert!(said.stdout.starts_with("✓ completed"), "{said:?}");
+}
+
+#[tokio::test]
+async fn waiting_bears_with_an_orchestrator_that_is_killed() {
+    let system = System::new().await;
+    let mut wait = call("cynork", system.home());
+    wait.arg("--data-dir").arg(system.data_dir());
+    wait.args(["task", "create", "--command", "sleep 1; echo hello", "--wait"]);
+    let wait = wait.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    crate::processes::eventually("a job", crate::system::PATIENCE, || system.shims().pop()).await;
+
+    crate::processes::send(system.role("orchestrator").await, nix::sys::signal::Signal::SIGKILL);
+
+    let said = crate::programs::Said::from(wait.wait_with_output().unwrap());
+    assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
+}
+
+fn nodes_of(transitions: &[Value]) -> Vec<&str> {
+    transitions.iter().map(|row| row["node"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,135 @@
+//! `cynode up`: from an empty directory to work that can be done, and back.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::processes::lives;
+use crate::programs::{Said, call};
+use crate::system::{Database, PATIENCE, System};
+use crate::work::{closed, commands, create};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn up_on_an_empty_directory_announces_a_system_that_works() {
+    let system = System::new().await;
+
+    let line = fs::read_to_string(system.home().join("up.out")).unwrap();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(system.announced.url.starts_with("http://127.0.0.1:"), "{line}");
+    assert_eq!(system.announced.data_dir, system.home().canonicalize().unwrap().join("data"));
+    assert_eq!(system.announced.admin_token_file, system.data_dir().join("admin.token"));
+    let said = system.cynork(&["task", "create", "--command", "echo hello", "--wait"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
+}
+
+#[tokio::test]
+async fn up_works_on_a_postgres_server() {
+    let mut system = System::with(Database::Postgres, "").await;
+
+    let said = system.cynork(&["task", "create", "--command", "echo hello", "--wait"]);
+    let status = system.cynork(&["status", "-o", "json"]).fine().json();
+    system.stop(Signal::SIGTERM).await;
+    system.start().await;
+    let listed = system.cynork(&["task", "list", "-o", "json"]).fine().json();
+
+    assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
+    assert_eq!(status["database"], "postgres");
+    assert_eq!(listed["items"][0]["status"], "completed");
+    assert!(!system.data_dir().join("cynode.db").exists());
+}
+
+#[tokio::test]
+async fn what_up_writes_is_for_its_owner_only() {
+    let system = System::new().await;
+    let data = system.data_dir();
+
+    assert_eq!(mode(data), 0o700);
+    let secrets = ["admin.token", "admin.password", "runner.token", "node-join.token"];
+    for name in secrets.into_iter().chain(["cynode.db", "logs/orchestrator.log", "up.json"]) {
+        assert_eq!(mode(&data.join(name)), 0o600, "{name}");
+    }
+    for name in ["logs", "run", "node"] {
+        assert_eq!(mode(&data.join(name)), 0o700, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_up_on_the_same_directory_is_refused_in_words() {
+    let system = System::new().await;
+
+    let refused = system.second_up();
+
+    assert_eq!((refused.code, refused.stdout.as_str()), (5, ""), "{refused:?}");
+    let words = "is already in use by another `cynode up`";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    assert!(refused.stderr.contains(&system.announced.url), "{refused:?}");
+    assert!(lives(system.supervisor()));
+    system.cynork(&["status"]).fine();
+}
+
+#[tokio::test]
+async fn a_stopped_up_is_gone_within_five_seconds_and_leaves_no_process() {
+    let mut system = System::new().await;
+    let busy = commands(&["trap '' TERM; while :; do sleep 1; done"]);
+    let task = create(&system.client, busy).await;
+    crate::processes::eventually("a job", PATIENCE, || system.shims().pop()).await;
+
+    let (ended, took) = system.stop(Signal::SIGTERM).await;
+
+    assert_eq!(system.processes(), Vec::<i32>::new());
+    assert!(ended.success() && took < Duration::from_secs(5), "{ended} after {took:?}");
+    let address = system.announced.url.trim_start_matches("http://");
+    assert!(TcpStream::connect(address).is_err(), "something still listens on {address}");
+    system.start().await;
+    let view = closed(&system.client, task, PATIENCE).await;
+    assert!(view.summary.unwrap().contains("interrupted: the node was stopped"));
+}
+
+#[tokio::test]
+async fn ctrl_c_stops_up_like_sigterm() {
+    let mut system = System::new().await;
+
+    let (ended, took) = system.stop(Signal::SIGINT).await;
+
+    assert!(ended.success() && took < Duration::from_secs(5), "{ended} after {took:?}");
+    assert_eq!(system.processes(), Vec::<i32>::new());
+}
+
+#[tokio::test]
+async fn tasks_and_credentials_are_kept_over_a_restart() {
+    let mut system = System::new().await;
+    let first = ["task", "create", "--command", "echo kept", "--name", "first", "--wait"];
+    system.cynork(&first).fine();
+    let token = fs::read(&system.announced.admin_token_file).unwrap();
+
+    system.stop(Signal::SIGTERM).await;
+    system.start().await;
+
+    assert_eq!(fs::read(&system.announced.admin_token_file).unwrap(), token);
+    assert_eq!(system.cynork(&["task", "logs", "first"]).fine().stdout, "kept\n");
+    let again = system.cynork(&["task", "create", "--command", "echo again", "--wait"]);
+    assert_eq!(again.fine().stdout, "again\n");
+}
+
+#[tokio::test]
+async fn an_up_that_cannot_start_says_why_and_leaves_nothing_running() {
+    let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
+    let mut command = call("cynode", home.path());
+    command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(home.path().join("data"));
+    command.args(["--database-url", "postgres://nobody@127.0.0.1:1/none"]);
+
+    let said = Said::from(command.output().unwrap());
+
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("the orchestrator cannot start"), "{said:?}");
+    assert!(said.stderr.contains("database"), "{said:?}");
+    assert_eq!(crate::processes::mentioning(home.path()), Vec::<i32>::new());
+}
