@@ -43,6 +43,9 @@ pub(crate) struct Known {
     pub(crate) attachments: BTreeMap<String, Vec<u8>>,
     pub(crate) registrations: u32,
     pub(crate) polls: Vec<Poll>,
+    /// Where the node keeps jobs, and those it named in a poll without having kept them there.
+    pub(crate) jobs_dir: PathBuf,
+    pub(crate) not_kept: BTreeSet<JobId>,
     /// Assign every job in every answer, as an orchestrator that lost track would.
     pub(crate) repeats_itself: bool,
     /// Refuse every token a node has got so far.
@@ -134,7 +137,7 @@ impl Node {
 
 /// Writes the token that this orchestrator lets nodes join with.
 pub(crate) fn join_token(state: &Path) -> PathBuf {
-    let path = state.join("join.token");
+    let path = state.join("node-join.token");
     std::fs::write(&path, "join").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     path
@@ -181,7 +184,7 @@ async fn poll(
 ) -> Result<Json<PollView>, StatusCode> {
     let patience = tokio::time::sleep(Duration::from_millis(body.wait_ms.into()));
     tokio::pin!(patience);
-    fake.known().polls.push(body.clone());
+    note(&mut fake.known(), &body);
     loop {
         let news = fake.news.notified();
         let view = answer(&fake.known(), &headers, &body)?;
@@ -193,6 +196,16 @@ async fn poll(
             () = &mut patience => return Ok(Json(view)),
         }
     }
+}
+
+/// A job that was named is never handed out again, so it must be on disk or delivered by then.
+fn note(known: &mut Known, body: &Poll) {
+    let is_kept = |job: &&JobId| {
+        known.jobs_dir.join(job.to_string()).exists() || known.results.contains_key(job)
+    };
+    let lost: Vec<JobId> = body.holding.iter().filter(|job| !is_kept(job)).copied().collect();
+    known.not_kept.extend(lost);
+    known.polls.push(body.clone());
 }
 
 fn answer(known: &Known, headers: &HeaderMap, body: &Poll) -> Result<PollView, StatusCode> {

@@ -139,6 +139,27 @@ async fn an_assignment_that_comes_again_and_again_runs_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_names_a_job_only_once_it_is_on_disk() {
+    let stage = Stage::new().await;
+    stage.fake.known().jobs_dir = stage.state.path().join("node/jobs");
+    let node = stage.node().await;
+
+    for _ in 0..10 {
+        let jobs = [command("true"), command("true")];
+        stage.fake.change(|known| {
+            known.assigned.extend(jobs.iter().map(|job| (job.job_id, job.clone())));
+        });
+        for job in jobs {
+            stage.fake.result_of(job.job_id).await;
+        }
+    }
+
+    assert!(stage.fake.known().polls.iter().any(|poll| !poll.holding.is_empty()));
+    assert_eq!(stage.fake.known().not_kept, [].into());
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn attachments_are_in_the_workspace_before_the_job_starts() {
     let stage = Stage::new().await;
     let node = stage.node().await;

@@ -6,6 +6,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
+use tokio::sync::oneshot;
 
 use super::{Context, artifacts, attachments, blocking, logs, result};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
@@ -13,26 +14,64 @@ use crate::remove::remove_tree;
 use crate::sandbox::{Watch, conclude, ended};
 use crate::spec::Outcome;
 
-/// Takes a new job on. False if the node has it or had it.
-pub(super) fn begin(context: &Arc<Context>, assignment: Assignment) -> bool {
+/// Resolves when a job is on disk or refused.
+pub(super) type Settled = oneshot::Receiver<()>;
+
+/// Takes a new job on. `None` if the node has it or had it.
+///
+/// The node must not name the job to the orchestrator before it is settled: a named job is never
+/// handed out again, so one that a killed node had named and not kept would be lost.
+pub(super) fn begin(context: &Arc<Context>, assignment: Assignment) -> Option<Settled> {
     let job = assignment.job_id;
-    let is_new = context.roster.admit(job, Some(assignment.task_id));
-    if is_new {
-        let context = Arc::clone(context);
-        context.tasks.clone().spawn("job", async move {
-            match start(&context, assignment).await {
-                Ok((dir, watch)) => see_through(&context, job, &dir, watch).await,
-                // It is on disk without being held: an earlier node's, to be taken over.
-                Err(JobDirError::Exists) => {
-                    let dir = JobDir::at(&context.sandbox.jobs_dir().join(job.to_string()));
-                    let watch = context.sandbox.adopt(&dir);
-                    see_through(&context, job, &dir, watch).await;
-                }
-                Err(error) => give_up(&context, job, error).await,
-            }
-        });
+    if !context.roster.admit(job, Some(assignment.task_id)) {
+        return None;
     }
-    is_new
+    let (settling, settled) = oneshot::channel();
+    let context = Arc::clone(context);
+    context.tasks.clone().spawn("job", async move {
+        let accepted = accept(&context, &assignment).await;
+        // Nobody waits for it when the node stops.
+        let _ = settling.send(());
+        match accepted {
+            Ok((dir, Origin::New)) => match start(&context, assignment, &dir).await {
+                Ok(watch) => see_through(&context, job, &dir, watch).await,
+                Err(error) => give_up(&context, job, error).await,
+            },
+            Ok((dir, Origin::Earlier)) => {
+                let watch = context.sandbox.adopt(&dir);
+                see_through(&context, job, &dir, watch).await;
+            }
+            Err(error) => give_up(&context, job, error).await,
+        }
+    });
+    Some(settled)
+}
+
+/// Who accepted a job.
+enum Origin {
+    /// This node, just now.
+    New,
+    /// An earlier one: the job was on disk without being held, and is taken over.
+    Earlier,
+}
+
+/// Puts the job on disk.
+async fn accept(
+    context: &Context,
+    assignment: &Assignment,
+) -> Result<(JobDir, Origin), JobDirError> {
+    let job = assignment.job_id;
+    let (sandbox, wanted) = (context.sandbox.clone(), assignment.clone());
+    let (dir, origin) = match blocking(move || sandbox.accept(wanted)).await? {
+        Ok(dir) => (dir, Origin::New),
+        Err(JobDirError::Exists) => {
+            (JobDir::at(&context.sandbox.jobs_dir().join(job.to_string())), Origin::Earlier)
+        }
+        Err(error) => return Err(error),
+    };
+    context.roster.accepted(job, None, &dir);
+    tracing::info!(job.id = %job, task.id = %assignment.task_id, "job {job} accepted");
+    Ok((dir, origin))
 }
 
 /// Takes over a job that an earlier node accepted.
@@ -62,19 +101,15 @@ async fn give_up(context: &Context, job: JobId, error: JobDirError) {
     context.roster.remove(job);
 }
 
+/// Prepares and starts an accepted job.
 async fn start(
     context: &Arc<Context>,
     assignment: Assignment,
-) -> Result<(JobDir, Watch), JobDirError> {
-    let job = assignment.job_id;
-    let sandbox = context.sandbox.clone();
-    let accepted = assignment.clone();
-    let dir = blocking(move || sandbox.accept(accepted)).await??;
-    context.roster.accepted(job, None, &dir);
-    tracing::info!(job.id = %job, task.id = %assignment.task_id, "job {job} accepted");
+    dir: &JobDir,
+) -> Result<Watch, JobDirError> {
     let fetched = attachments::fetch(context, &assignment).await;
     let (sandbox, prepared) = (context.sandbox.clone(), dir.clone());
-    let watch = blocking(move || match refusal(&prepared, fetched) {
+    blocking(move || match refusal(&prepared, fetched) {
         None => sandbox.start(&prepared),
         Some(ending) => {
             // Should this fail, the job counts as interrupted, which is true as well.
@@ -82,8 +117,7 @@ async fn start(
             sandbox.adopt(&prepared)
         }
     })
-    .await?;
-    Ok((dir, watch))
+    .await
 }
 
 /// How a job ends that shall not start after all.

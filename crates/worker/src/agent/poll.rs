@@ -30,7 +30,7 @@ pub(super) async fn run(context: &Arc<Context>) {
                 }
                 context.readiness.set_ready();
                 backoff.reset();
-                if !obey(context, view) {
+                if !obey(context, view).await {
                     tokio::time::sleep(NOTHING_NEW).await;
                 }
             }
@@ -58,17 +58,24 @@ async fn poll(context: &Context) -> Result<PollView, super::link::LinkError> {
 }
 
 /// Does what the answer asks. False if it was not empty and yet asked for nothing new.
-fn obey(context: &Arc<Context>, view: PollView) -> bool {
+async fn obey(context: &Arc<Context>, view: PollView) -> bool {
     let is_empty = view.assignments.is_empty() && view.cancel.is_empty() && view.forget.is_empty();
     let mut is_news = is_empty;
-    for assignment in view.assignments {
-        is_news |= job::begin(context, assignment);
-    }
+    let begun: Vec<job::Settled> = view
+        .assignments
+        .into_iter()
+        .filter_map(|assignment| job::begin(context, assignment))
+        .collect();
+    is_news |= !begun.is_empty();
     for job in view.cancel {
         is_news |= context.roster.stop(job, StopRequest::Cancel);
     }
     for job in view.forget {
         is_news |= context.roster.forget(job);
+    }
+    for settled in begun {
+        // A job that ended without a word is as settled as one can be.
+        let _ = settled.await;
     }
     is_news
 }
