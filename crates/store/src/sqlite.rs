@@ -3,6 +3,8 @@
 //! Operations that queue up while a commit waits for the disk share the next one, each behind its
 //! own savepoint: durability costs one sync per batch, not one per operation.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -32,6 +34,7 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens or creates the database at `path`, and starts its threads.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        create(path);
         let connection = connect(path)?;
         let (writes, write_queue) = mpsc::channel(QUEUE);
         start_thread("store-writer", move || {
@@ -58,6 +61,12 @@ impl Sqlite {
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(Error::unavailable)
+}
+
+/// A new database belongs to its owner alone; what SQLite puts beside it takes the same mode. What
+/// cannot be made is named by SQLite a moment later.
+fn create(path: &Path) {
+    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
 }
 
 fn connect(path: &Path) -> Result<Connection, Error> {

@@ -111,6 +111,7 @@ store_laws! {
         unassigned_jobs_are_listed_oldest_first_up_to_the_limit,
         only_a_queued_job_is_assigned_or_started,
         jobs_of_a_silent_node_are_taken_back_unless_they_run,
+        queued_jobs_of_a_drained_node_are_taken_back,
         a_job_is_renewed_by_its_own_node_only,
         a_running_job_expires_when_nobody_renews_it,
         renewing_all_saves_running_jobs_and_never_shortens_a_lease,
@@ -154,6 +155,7 @@ store_laws! {
         failing_appends_do_not_harm_their_neighbours,
         many_concurrent_appends_are_all_kept,
         a_reader_cannot_write,
+        text_with_a_nul_character_is_refused,
         a_reader_sees_what_was_written_before,
     }
 }

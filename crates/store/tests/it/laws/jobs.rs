@@ -1,7 +1,7 @@
 //! Laws of jobs and their leases.
 
 use cynode_domain::ids::{JobId, NodeId};
-use cynode_domain::status::JobStatus;
+use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{Job, JobStore, NewJob, NodeStore, Store};
 use serde_json::json;
 
@@ -106,6 +106,23 @@ pub(crate) async fn jobs_of_a_silent_node_are_taken_back_unless_they_run(store: 
     assert_eq!(world.unassigned(10).await, [lost]);
     assert_eq!(world.job_now(running).await.node, Some(silent));
     assert_eq!(world.job_now(kept).await.node, Some(loud));
+}
+
+pub(crate) async fn queued_jobs_of_a_drained_node_are_taken_back(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let running = world.running_job(&run, 0, node, MINUTE).await;
+    let queued = world.job(&run, 1).await;
+    change!(world.store, tx => {
+        tx.job_assign(queued, node).await?;
+        tx.node_touch(node).await?;
+        tx.node_set_status(node, NodeStatus::Drained).await
+    });
+
+    change!(world.store, tx => tx.job_unassign_silent(i64::from(MINUTE)).await);
+
+    assert_eq!(world.unassigned(10).await, [queued]);
+    assert_eq!(world.job_now(running).await.node, Some(node));
 }
 
 pub(crate) async fn a_job_is_renewed_by_its_own_node_only(store: Store) {

@@ -172,3 +172,12 @@ pub(crate) async fn a_reader_sees_what_was_written_before(store: Store) {
         assert!(is_there(&store, handle).await);
     }
 }
+
+pub(crate) async fn text_with_a_nul_character_is_refused(store: Store) {
+    let refused = try_change!(store, tx => tx.user_insert(&user("a\0b")).await);
+    let unfound: Result<_, Error> =
+        store.read(|tx| Box::pin(async move { tx.user_by_handle("a\0b").await })).await;
+
+    assert!(matches!(refused, Err(Error::NulCharacter)));
+    assert!(matches!(unfound, Err(Error::NulCharacter)));
+}
