@@ -1,6 +1,7 @@
 //! Extractors whose refusals are problems in words.
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::body::Bytes;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::{Json, extract};
 use cynode_runtime::problem::Kind;
@@ -23,9 +24,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(body)) => Ok(Self(body)),
-            Err(rejection) => Err(body_refusal(&rejection)),
+        let (parts, body) = request.into_parts();
+        let whole = Request::from_parts(parts.clone(), body);
+        let text = Bytes::from_request(whole, state)
+            .await
+            .map_err(|rejection| refusal(rejection.status(), &rejection.body_text()))?;
+        let request = Request::from_parts(parts, axum::body::Body::from(text.clone()));
+        let Json(body) = Json::<T>::from_request(request, state)
+            .await
+            .map_err(|rejection| refusal(rejection.status(), &rejection.body_text()))?;
+        // Fields are given by name: a list would fill them by position, and mean something else
+        // in the next version.
+        if text.trim_ascii_start().first() == Some(&b'{') {
+            Ok(Self(body))
+        } else {
+            Err(ApiError::new(Kind::Validation, "body: send a JSON object"))
         }
     }
 }
@@ -53,9 +66,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-fn body_refusal(rejection: &JsonRejection) -> ApiError {
-    let detail = rejection.body_text();
-    match rejection.status() {
+fn refusal(status: StatusCode, detail: &str) -> ApiError {
+    match status {
         StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::new(Kind::TooLarge, "the body is larger than this route takes")
         }

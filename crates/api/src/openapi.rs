@@ -23,10 +23,40 @@ impl Modify for Bearer {
     }
 }
 
+/// Every operation named for its method and path: handlers of different features share names, and
+/// operation ids must not.
+pub(crate) fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    for (path, item) in &mut document.paths.paths {
+        let operations = [
+            ("get", &mut item.get),
+            ("post", &mut item.post),
+            ("put", &mut item.put),
+            ("patch", &mut item.patch),
+            ("delete", &mut item.delete),
+        ];
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                operation.operation_id = Some(format!("{method}{}", words(path)));
+            }
+        }
+    }
+    document
+}
+
+/// `/v1/tasks/{task}/result` as `_tasks_by_task_result`.
+fn words(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !part.is_empty() && *part != "v1");
+    let word = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+        Some(name) => format!("_by_{name}"),
+        None => format!("_{part}"),
+    };
+    parts.map(word).collect()
+}
+
 /// The API document as JSON text, the same for the same code.
 pub fn document(services: crate::Services) -> String {
     let (_, document) = crate::router::parts(services).split_for_parts();
-    let mut text = document.to_pretty_json().unwrap_or_default();
+    let mut text = named(document).to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }

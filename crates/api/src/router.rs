@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::edge::edge;
 use crate::identity::{ServiceTokens, require_join, require_node, require_runner, require_user};
-use crate::openapi::Document;
+use crate::openapi::{Document, named};
 use crate::status::Overview;
 use crate::{accounts, artifacts, events, node_api, nodes, projects, status, tasks, workflow};
 
@@ -54,6 +54,7 @@ pub struct Services {
 pub fn router(services: Services) -> Router {
     let overview = overview(&services);
     let (router, document) = parts(services).split_for_parts();
+    let document = named(document);
     router
         .route("/v1/openapi.json", axum::routing::get(|| async { Json(document) }))
         .merge(status::open_routes(overview))
