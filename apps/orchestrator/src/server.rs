@@ -73,7 +73,8 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let (outcome, ()) = tokio::join!(server, self.sweeper.run(self.job_lease_ms, shutdown.clone()));
+            let (outcome, ()) =
+                tokio::join!(server, self.sweeper.run(self.job_lease_ms, shutdown.clone()));
             outcome.context("serving failed")
         };
         let overdue = async {

@@ -102,11 +102,7 @@ async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<Vec<JobId>, NodeError>
 
 /// Why a waiting job will not start: the node that has its workspace has been drained or away for
 /// too long.
-async fn hopeless(
-    tx: &mut Tx,
-    job: &Job,
-    now: DateTime<Utc>,
-) -> Result<Option<String>, NodeError> {
+async fn hopeless(tx: &mut Tx, job: &Job, now: DateTime<Utc>) -> Result<Option<String>, NodeError> {
     let (Some(pinned), true) = (job.asked.pinned_node, now - job.created_at > PINNED_PATIENCE)
     else {
         return Ok(None);

@@ -1,0 +1,156 @@
+//! The processes that talk to an orchestrator: workflow runners and worker nodes.
+
+use cynode_client::{Client, Error};
+use cynode_domain::ids::{HolderId, JobId, NodeId, TaskId};
+use cynode_domain::job::{Action, Ending};
+use cynode_domain::plan::Step;
+use cynode_domain::verdict::Verdict;
+use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::workflow::{
+    ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
+    SaveCheckpoint, StartRun, VerifyStep,
+};
+use serde_json::{Value, json};
+
+use crate::harness::Harness;
+
+/// A workflow runner.
+pub(crate) struct Runner {
+    pub(crate) client: Client,
+    pub(crate) holder: HolderId,
+}
+
+impl Runner {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, holder: HolderId::generate() }
+    }
+
+    pub(crate) async fn start(&self, task: TaskId) -> Result<GrantView, Error> {
+        self.start_for(task, 30_000).await
+    }
+
+    pub(crate) async fn start_for(&self, task: TaskId, lease_ms: u32) -> Result<GrantView, Error> {
+        let (holder_id, lease_ms) = (self.holder, Some(lease_ms));
+        self.client.workflow_start(&StartRun { task_id: task, holder_id, lease_ms }).await
+    }
+
+    pub(crate) async fn claim(&self, wait_ms: u32) -> Option<GrantView> {
+        let body = ClaimRun { holder_id: self.holder, lease_ms: None, wait_ms };
+        self.client.workflow_claim(&body).await.unwrap().grant
+    }
+
+    pub(crate) async fn checkpoint(&self, hold: Hold, sequence: i64) -> Result<(), Error> {
+        self.client.workflow_checkpoint(&checkpoint(hold, sequence)).await
+    }
+
+    pub(crate) async fn finish(
+        &self,
+        hold: Hold,
+        sequence: i64,
+        outcome: Outcome,
+    ) -> Result<(), Error> {
+        let finish = Some(Finish { outcome, summary: "All is done.".to_owned() });
+        let body = SaveCheckpoint { finish, ..checkpoint(hold, sequence) };
+        self.client.workflow_checkpoint(&body).await
+    }
+
+    pub(crate) async fn dispatch(&self, hold: Hold, step_index: u32) -> Result<JobId, Error> {
+        let action = Action::Command { line: "true".to_owned() };
+        let step = Step { action, expected_outputs: vec![] };
+        let body = DispatchStep { hold, step_index, attempt: 1, step };
+        Ok(self.client.workflow_dispatch(&body).await?.job_id)
+    }
+
+    pub(crate) async fn verify(&self, hold: Hold, job_id: JobId) -> Result<Verdict, Error> {
+        let body = VerifyStep { hold, job_id, expected_outputs: vec![], is_last_step: true };
+        self.client.workflow_verify(&body).await
+    }
+
+    pub(crate) async fn effect(&self, hold: Hold, key: &str, answer: Value) -> Result<(), Error> {
+        let effect = EffectView { key: key.to_owned(), answer };
+        self.client.workflow_effect(&RecordEffect { hold, effect }).await
+    }
+}
+
+/// A transition like any other.
+pub(crate) fn checkpoint(hold: Hold, sequence: i64) -> SaveCheckpoint {
+    SaveCheckpoint {
+        hold,
+        sequence,
+        last_node_id: "plan_steps".to_owned(),
+        edge: "next".to_owned(),
+        state: json!({ "sequence": sequence }),
+        duration_ms: 3,
+        step_index: None,
+        job_id: None,
+        finish: None,
+    }
+}
+
+/// A worker node.
+pub(crate) struct Node {
+    pub(crate) client: Client,
+    pub(crate) id: NodeId,
+}
+
+impl Node {
+    pub(crate) async fn register(harness: &Harness, slug: &str, has_sandbox: bool) -> Self {
+        let joining = harness.client(harness.secret("node-join.token"));
+        let registered = joining.node_register(&registration(slug, has_sandbox)).await.unwrap();
+        Self { client: harness.client(registered.node_token), id: registered.node_id }
+    }
+
+    /// What is new, without waiting; the node has room for four jobs.
+    pub(crate) async fn poll(&self, holding: &[JobId]) -> PollView {
+        self.poll_for(holding, 0).await
+    }
+
+    pub(crate) async fn poll_for(&self, holding: &[JobId], wait_ms: u32) -> PollView {
+        let body = Poll { holding: holding.to_vec(), free_slots: 4, wait_ms };
+        self.client.node_poll(&body).await.unwrap()
+    }
+
+    /// Takes the one job that waits for it.
+    pub(crate) async fn take(&self) -> JobId {
+        let news = self.poll(&[]).await;
+        assert_eq!(news.assignments.len(), 1, "{news:?}");
+        let job = news.assignments[0].job_id;
+        self.poll(&[job]).await;
+        job
+    }
+
+    pub(crate) async fn end(&self, job: JobId, code: i32) -> Result<(), Error> {
+        self.client.node_finish(job, &exited(code)).await
+    }
+}
+
+/// What a command that printed `out` leaves behind.
+pub(crate) fn exited(code: i32) -> JobResult {
+    JobResult {
+        ending: Ending::Exited { code },
+        stdout: "out\n".to_owned(),
+        stderr: String::new(),
+        truncated: Truncated::default(),
+    }
+}
+
+/// How a node with this name introduces itself.
+pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
+    RegisterNode {
+        node_slug: slug.to_owned(),
+        capabilities: Capabilities {
+            os: "linux".to_owned(),
+            arch: "x86_64".to_owned(),
+            cpu_cores: 2,
+            memory_mib: 4096,
+            sandbox: SandboxLevel {
+                supported: has_sandbox,
+                backend: "namespaces".to_owned(),
+                features: vec!["pid_namespace".to_owned()],
+                reason: None,
+            },
+            max_concurrency: 4,
+        },
+    }
+}

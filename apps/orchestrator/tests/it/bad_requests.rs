@@ -1,0 +1,107 @@
+//! Requests that never reach an operation: the edge refuses them, always as a problem.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Answer, Harness};
+
+const TRACE: &str = "018f3f3e-0000-7000-8000-00000000beef";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_cannot_be_read_are_refused_in_words() {
+    let harness = Harness::sqlite().await;
+    let bodies: [(&[u8], &str); 7] = [
+        (b"", "body"),
+        (b"{", "body"),
+        (b"[]", "body"),
+        (b"{\"prompt\": \"\xff\xfe\"}", "body"),
+        (b"{\"prompt\": 7}", "prompt"),
+        (b"{\"prompt\": \"x\", \"colour\": \"red\"}", "unknown field `colour`"),
+        (b"{\"prompt\": \"x\", \"input_mode\": \"magic\"}", "input_mode"),
+    ];
+    for (body, words) in bodies {
+        let request = harness
+            .as_admin(Method::POST, "/v1/tasks")
+            .header("content-type", "application/json")
+            .body(body.to_vec());
+        let answer = Answer::of(request).await;
+
+        assert!(answer.refusal(400).contains(words), "{}", answer.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_of_another_format_is_refused() {
+    let harness = Harness::sqlite().await;
+    for format in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        let request = harness
+            .as_admin(Method::POST, "/v1/tasks")
+            .header("content-type", format)
+            .body("{\"prompt\": \"x\"}");
+
+        assert!(Answer::of(request).await.refusal(415).contains("application/json"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_is_too_large_is_refused() {
+    let harness = Harness::sqlite().await;
+    let body = json!({ "display_name": "x".repeat(11 * 1024 * 1024) });
+
+    let request = harness.as_admin(Method::POST, "/v1/projects").json(&body);
+    Answer::of(request).await.refusal(413);
+
+    let body = json!({ "prompt": "x".repeat(65 * 1024 * 1024) });
+    Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await.refusal(413);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_routes_and_methods_are_problems_too() {
+    let harness = Harness::sqlite().await;
+
+    Answer::of(harness.request(Method::GET, "/v1/nothing")).await.refusal(404);
+    Answer::of(harness.request(Method::GET, "/v2/tasks")).await.refusal(404);
+    let answer = Answer::of(harness.as_admin(Method::DELETE, "/v1/tasks")).await;
+    answer.refusal(405);
+    assert!(answer.header("allow").contains("POST"));
+    let odd = Method::from_bytes(b"BREW").unwrap();
+    Answer::of(harness.as_admin(odd, "/v1/tasks")).await.refusal(405);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_carries_the_trace_id_of_its_request() {
+    let harness = Harness::sqlite().await;
+    let request = harness.request(Method::GET, "/v1/tasks").header("x-trace-id", TRACE);
+
+    let answer = Answer::of(request).await;
+
+    answer.refusal(401);
+    assert_eq!(answer.header("x-trace-id"), TRACE);
+    let other = Answer::of(harness.request(Method::GET, "/healthz").header("x-trace-id", "x y"));
+    assert_eq!(other.await.header("x-trace-id").len(), TRACE.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_are_kept_by_no_cache() {
+    let harness = Harness::sqlite().await;
+
+    let answer = Answer::of(harness.as_admin(Method::GET, "/v1/users/me")).await;
+
+    assert_eq!(answer.header("cache-control"), "no-store");
+}
+
+/// Every label value takes memory for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn made_up_methods_and_routes_do_not_fill_the_metrics() {
+    let harness = Harness::sqlite().await;
+    for number in 0..5 {
+        let method = Method::from_bytes(format!("BREW{number}").as_bytes()).unwrap();
+        Answer::of(harness.request(method, &format!("/made-up-{number}"))).await;
+    }
+
+    let metrics = Answer::of(harness.request(Method::GET, "/metrics")).await.body;
+
+    let metrics = metrics.as_str().unwrap();
+    assert!(metrics.contains("method=\"other\""), "{metrics}");
+    assert!(!metrics.contains("BREW") && !metrics.contains("made-up"), "{metrics}");
+}

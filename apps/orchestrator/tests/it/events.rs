@@ -1,0 +1,129 @@
+//! The event stream.
+
+use std::time::Duration;
+
+use cynode_client::Events;
+use cynode_wire::events::{Event, EventQuery};
+use cynode_wire::workflow::Outcome;
+use reqwest::Method;
+
+use crate::harness::{Answer, Harness, commands};
+
+fn from_the_beginning() -> EventQuery {
+    EventQuery { task: None, after: Some("0".to_owned()) }
+}
+
+/// The next event, which must come within a second.
+async fn next(events: &mut Events) -> Event {
+    let event = tokio::time::timeout(Duration::from_secs(1), events.next()).await;
+    event.unwrap().unwrap().unwrap()
+}
+
+async fn kinds(events: &mut Events, count: usize) -> Vec<String> {
+    let mut kinds = vec![];
+    for _ in 0..count {
+        kinds.push(next(events).await.kind);
+    }
+    kinds
+}
+
+/// Drives a task through all that can happen to it.
+async fn drive(harness: &Harness) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.checkpoint(hold, 1).await.unwrap();
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    node.end(job, 0).await.unwrap();
+    runner.finish(hold, 2, Outcome::Completed).await.unwrap();
+}
+
+const LIFE: [&str; 8] = [
+    "task.created",
+    "task.started",
+    "workflow.transition",
+    "job.queued",
+    "job.started",
+    "job.ended",
+    "workflow.transition",
+    "task.closed",
+];
+
+pub(crate) async fn events_arrive_in_order_within_a_second(harness: Harness) {
+    let mut live = harness.admin().events(&EventQuery::default(), None).await.unwrap();
+
+    drive(&harness).await;
+
+    assert_eq!(kinds(&mut live, 8).await, LIFE);
+    let mut past = harness.admin().events(&from_the_beginning(), None).await.unwrap();
+    assert_eq!(kinds(&mut past, 8).await, LIFE);
+    // And what happens while somebody listens comes as fast.
+    for _ in 0..3 {
+        harness.task().await;
+        assert_eq!(next(&mut live).await.kind, "task.created");
+    }
+}
+
+pub(crate) async fn a_stream_goes_on_after_the_last_event_seen(harness: Harness) {
+    drive(&harness).await;
+    let admin = harness.admin();
+    let mut seen = vec![];
+    let mut last: Option<String> = None;
+    while seen.len() < LIFE.len() {
+        // Each connection breaks after three events; the header beats the query.
+        let query = from_the_beginning();
+        let mut events = admin.events(&query, last.as_deref()).await.unwrap();
+        for _ in 0..3.min(LIFE.len() - seen.len()) {
+            let event = next(&mut events).await;
+            last = Some(event.id.clone());
+            seen.push(event);
+        }
+    }
+
+    assert_eq!(seen.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), LIFE);
+    seen.dedup_by(|one, other| one.id == other.id);
+    assert_eq!(seen.len(), LIFE.len());
+    let mut events = admin.events(&EventQuery::default(), last.as_deref()).await.unwrap();
+    let task = harness.task().await;
+    assert_eq!(next(&mut events).await.task_id, Some(task.id));
+}
+
+pub(crate) async fn a_stream_shows_one_task_if_asked_to(harness: Harness) {
+    harness.task().await;
+    let wanted = harness.task().await;
+    harness.task().await;
+    let query = EventQuery { task: Some(wanted.task_name.clone()), after: Some("0".to_owned()) };
+
+    let mut events = harness.admin().events(&query, None).await.unwrap();
+
+    let first = next(&mut events).await;
+    assert_eq!((first.task_id, first.project_id), (Some(wanted.id), Some(wanted.project_id)));
+    harness.admin().task_cancel(&wanted.task_name).await.unwrap();
+    let second = next(&mut events).await;
+    assert_eq!((second.task_id, second.kind.as_str()), (Some(wanted.id), "task.closed"));
+    assert_eq!(second.data["status"], "canceled");
+}
+
+pub(crate) async fn events_of_others_are_invisible(harness: Harness) {
+    let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
+    let mut seen = eve.events(&from_the_beginning(), None).await.unwrap();
+    ada.task_create(&commands(&["true"])).await.unwrap();
+    harness.task().await;
+
+    let own = eve.task_create(&commands(&["true"])).await.unwrap();
+
+    assert_eq!(next(&mut seen).await.task_id, Some(own.id));
+    let mut all = harness.admin().events(&from_the_beginning(), None).await.unwrap();
+    assert_eq!(kinds(&mut all, 3).await, ["task.created"; 3]);
+}
+
+pub(crate) async fn an_unknown_event_id_is_refused(harness: Harness) {
+    for id in ["x", "-1", "1-", "1-x", "99999999999999999999-1", ""] {
+        let path = format!("/v1/events?after={id}");
+        Answer::of(harness.as_admin(Method::GET, &path)).await.refusal(400);
+    }
+    let request = harness.as_admin(Method::GET, "/v1/events").header("last-event-id", "x\u{fc}");
+    let answer = Answer::of(request).await;
+    assert!(answer.refusal(400).contains("use the id of an event"));
+}

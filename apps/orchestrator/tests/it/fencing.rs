@@ -1,0 +1,91 @@
+//! Writing under a lease: in order, once, and never with an old one.
+
+use cynode_wire::workflow::{Finish, Outcome, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::actors::checkpoint;
+use crate::harness::{Harness, refused};
+
+pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: Harness) {
+    let runner = harness.runner();
+    harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.checkpoint(hold, 1).await.unwrap();
+
+    for sequence in [3, 0, -1, i64::MAX] {
+        let problem = refused(runner.checkpoint(hold, sequence).await, 409);
+        assert_eq!(problem.detail, format!("transition {sequence} does not follow transition 1"));
+    }
+    // The same number with another state is another transition.
+    let other = SaveCheckpoint { state: json!("other"), ..checkpoint(hold, 1) };
+    refused(runner.client.workflow_checkpoint(&other).await, 409);
+    runner.checkpoint(hold, 2).await.unwrap();
+}
+
+pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let task = harness.task().await.task_name;
+    let hold = runner.claim(0).await.unwrap().hold;
+    for _ in 0..2 {
+        runner.checkpoint(hold, 1).await.unwrap();
+    }
+
+    // Also the last one, whose lease is over by then.
+    for _ in 0..2 {
+        runner.finish(hold, 2, Outcome::Completed).await.unwrap();
+    }
+
+    assert_eq!(admin.task_history(&task).await.unwrap().len(), 2);
+    refused(runner.checkpoint(hold, 3).await, 409);
+}
+
+pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let task = harness.task().await.task_name;
+    let hold = runner.claim(0).await.unwrap().hold;
+
+    let answers = join_all((0..8).map(|_| runner.checkpoint(hold, 1))).await;
+
+    for answer in answers {
+        answer.unwrap();
+    }
+    assert_eq!(admin.task_history(&task).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
+    let (task, old, new) = (harness.task().await.id, harness.runner(), harness.runner());
+    let stale = old.start(task).await.unwrap().hold;
+    let job = old.dispatch(stale, 0).await.unwrap();
+    old.client.workflow_release(&ReleaseLease { hold: stale }).await.unwrap();
+    let hold = new.start(task).await.unwrap().hold;
+
+    refused(old.checkpoint(stale, 1).await, 409);
+    refused(old.finish(stale, 1, Outcome::Completed).await, 409);
+    refused(old.effect(stale, "key", json!(1)).await, 409);
+    refused(old.dispatch(stale, 1).await, 409);
+    refused(old.verify(stale, job).await, 409);
+    let renewal = RenewLease { hold: stale, lease_ms: None };
+    refused(old.client.workflow_renew(&renewal).await, 409);
+    // A stale release takes nothing from the new holder.
+    old.client.workflow_release(&ReleaseLease { hold: stale }).await.unwrap();
+    new.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await.unwrap();
+    refused(new.client.workflow_resume(&ResumeRun { task_id: task }).await, 404);
+    new.checkpoint(hold, 1).await.unwrap();
+}
+
+/// A run that cannot be closed would be driven again and again.
+pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: Harness) {
+    let runner = harness.runner();
+    let task = harness.task().await.task_name;
+    let hold = runner.claim(0).await.unwrap().hold;
+    let summary = format!("printed \0\u{1b}[31m🚀 {}", "x".repeat(20_000));
+    let finish = Some(Finish { outcome: Outcome::Failed, summary });
+    let body = SaveCheckpoint { finish, ..checkpoint(hold, 1) };
+
+    runner.client.workflow_checkpoint(&body).await.unwrap();
+
+    let kept = harness.admin().task_get(&task).await.unwrap().summary.unwrap();
+    assert!(kept.starts_with("printed \u{1b}[31m🚀"));
+    assert_eq!(kept.chars().count(), 10_000);
+}

@@ -1,0 +1,53 @@
+//! Health, readiness, metrics and status.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Answer, Harness};
+
+pub(crate) async fn readiness_names_what_is_missing_until_it_is_there(harness: Harness) {
+    let look = || Answer::of(harness.request(Method::GET, "/readyz"));
+    let before = look().await;
+    assert_eq!(before.status, 503);
+    assert_eq!(before.body["ready"], false);
+    let reasons = before.body["reasons"].as_array().unwrap();
+    assert!(reasons[0].as_str().unwrap().contains("no worker node"), "{reasons:?}");
+    assert!(reasons[1].as_str().unwrap().contains("no workflow runner"), "{reasons:?}");
+
+    let node = harness.node("anvil").await;
+    harness.runner().claim(0).await;
+
+    let after = look().await;
+    assert_eq!((after.status.as_u16(), after.body), (200, json!({ "ready": true, "reasons": [] })));
+    harness.admin().node_drain(&node.id.to_string()).await.unwrap();
+    assert_eq!(look().await.status, 503);
+}
+
+pub(crate) async fn the_status_counts_what_is_going_on(harness: Harness) {
+    harness.task().await;
+    harness.task().await;
+    harness.runner().claim(0).await.unwrap();
+
+    let status = harness.admin().status().await.unwrap();
+
+    assert_eq!((status.queued_tasks, status.running_tasks, status.active_nodes), (1, 1, 0));
+    assert!(!status.ready && status.reasons.len() == 1);
+    let engine = harness.options.database_url.as_deref().unwrap().split(':').next().unwrap();
+    assert_eq!(status.database, engine);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_and_metrics_need_no_token() {
+    let harness = Harness::sqlite().await;
+    harness.task().await;
+
+    let health = Answer::of(harness.request(Method::GET, "/healthz")).await;
+    let metrics = Answer::of(harness.request(Method::GET, "/metrics")).await;
+    let home = Answer::of(harness.request(Method::GET, "/")).await;
+
+    assert_eq!((health.status.as_u16(), health.body), (200, json!("ok")));
+    let text = metrics.body.as_str().unwrap();
+    assert!(text.contains("cynode_http_requests_total{"), "{text}");
+    assert!(text.contains("route=\"/v1/tasks\""), "{text}");
+    assert!(home.body.as_str().unwrap().contains("/v1/openapi.json"));
+}

@@ -1,0 +1,170 @@
+//! The orchestrator over HTTP: real router, real listener, real databases.
+//!
+//! A behaviour is a function over a running [`harness::Harness`], one file per subject;
+//! [`on_both_engines!`] makes of each the tests `sqlite::<behaviour>` and `postgres::<behaviour>`. What does
+//! not touch the database runs once, as an ordinary test of its file.
+#![expect(clippy::unwrap_used, reason = "behaviours are called by tests; a failure is the finding")]
+
+mod access;
+mod actors;
+mod bad_input;
+mod bad_requests;
+mod cancel;
+mod documents;
+mod events;
+mod fencing;
+mod first_run;
+mod harness;
+mod health;
+mod nodes;
+mod reports;
+mod sign_in;
+mod tasks;
+mod tokens;
+mod workflow;
+
+/// Makes each behaviour a test on either engine.
+macro_rules! on_both_engines {
+    ($($subject:ident { $($behaviour:ident,)+ })+) => {
+        mod sqlite {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $behaviour() {
+                    let harness = crate::harness::Harness::sqlite().await;
+                    Box::pin(crate::$subject::$behaviour(harness)).await;
+                }
+            )+)+
+        }
+
+        mod postgres {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $behaviour() {
+                    let harness = crate::harness::Harness::postgres().await;
+                    Box::pin(crate::$subject::$behaviour(harness)).await;
+                }
+            )+)+
+        }
+    };
+}
+
+on_both_engines! {
+    sign_in {
+        a_user_signs_in_with_handle_and_password,
+        a_wrong_password_and_an_unknown_handle_get_the_same_answer,
+        the_eleventh_attempt_for_one_handle_in_a_minute_is_refused,
+        an_access_token_ends_after_fifteen_minutes,
+        a_refresh_gives_new_tokens_and_ends_the_old_ones,
+        a_replayed_refresh_token_ends_the_session,
+        of_concurrent_refreshes_with_one_token_at_most_one_succeeds,
+        a_refresh_token_ends_after_seven_days,
+        a_signed_out_session_is_over,
+        the_system_user_cannot_sign_in,
+    }
+    tokens {
+        an_api_token_is_shown_once_listed_and_revoked,
+        an_api_token_ends_on_its_day,
+        nobody_revokes_the_token_of_another,
+        requests_without_a_good_token_are_told_to_authenticate,
+    }
+    access {
+        users_cannot_see_what_belongs_to_each_other,
+        administrators_see_what_belongs_to_everybody,
+        only_administrators_administer,
+        each_kind_of_token_opens_its_own_routes_only,
+        nobody_can_take_the_slug_of_anothers_default_project,
+    }
+    first_run {
+        the_first_start_writes_secrets_that_only_their_owner_can_read,
+        a_second_start_keeps_the_secrets_and_the_work,
+        secrets_without_a_database_are_replaced_by_working_ones,
+    }
+    bad_input {
+        text_with_nul_characters_is_refused_wherever_it_is_stored,
+        names_with_nul_characters_are_found_nowhere,
+        every_fault_of_a_task_is_named,
+        odd_names_become_plain_ones,
+        a_name_that_reads_as_an_id_is_refused,
+        things_that_do_not_exist_are_not_found,
+        odd_pages_are_refused,
+        tasks_cannot_wait_for_each_other,
+        a_failed_or_canceled_task_is_no_dependency,
+        concurrent_dependencies_never_make_a_cycle,
+        odd_projects_are_refused,
+        odd_users_are_refused,
+    }
+    tasks {
+        a_task_name_is_normalised_and_numbered,
+        fifty_concurrent_tasks_of_one_name_get_fifty_names,
+        one_idempotency_key_gives_one_task,
+        concurrent_requests_with_one_idempotency_key_give_one_task,
+        pages_hold_every_task_once_newest_first,
+        tasks_are_listed_by_the_status_people_see,
+        concurrent_first_tasks_share_one_default_project,
+        an_inactive_project_takes_no_tasks,
+        attachments_are_stored_and_downloaded,
+    }
+    workflow {
+        a_start_is_started_then_already_running_and_names_its_holder_to_others,
+        a_start_of_an_unknown_task_is_not_found,
+        the_gate_says_why_a_task_may_not_start,
+        a_waiting_claim_wakes_when_a_task_is_created,
+        a_waiting_claim_wakes_when_a_dependency_completes,
+        concurrent_claimers_never_get_the_same_task,
+        a_released_task_can_be_started_by_another_at_once,
+        an_expired_lease_is_taken_over_with_checkpoint_and_effects,
+        a_dispatched_step_has_one_job_however_often_it_is_asked_for,
+        a_finished_task_is_closed_and_lets_its_dependents_start,
+        a_task_without_checkpoint_cannot_be_resumed,
+        a_result_is_judged_by_the_criteria_of_the_task,
+        lease_times_out_of_range_are_refused,
+    }
+    fencing {
+        a_checkpoint_out_of_order_is_refused,
+        the_same_checkpoint_again_changes_nothing,
+        concurrent_copies_of_one_checkpoint_are_stored_once,
+        a_stale_holder_is_refused_everywhere,
+        a_summary_may_quote_anything_a_command_printed,
+    }
+    cancel {
+        canceling_fences_the_runner_and_stops_the_jobs,
+        canceling_cascades_to_everything_that_waits,
+        canceling_twice_changes_nothing,
+        a_completed_task_cannot_be_canceled,
+        a_job_that_was_canceled_before_it_arrived_is_not_handed_out,
+        claims_and_cancellations_at_once_leave_no_task_half_canceled,
+    }
+    nodes {
+        a_node_that_registers_again_keeps_its_id_and_loses_its_old_token,
+        an_assignment_is_handed_out_again_until_the_node_has_it,
+        a_drained_node_gets_nothing_until_it_is_enabled,
+        a_job_that_a_drained_node_has_not_begun_goes_to_another,
+        a_waiting_poll_wakes_when_a_job_is_queued,
+        jobs_nobody_waits_for_are_forgotten,
+        the_least_loaded_node_gets_the_next_job,
+        the_steps_of_a_task_stay_on_one_node,
+        a_node_without_sandbox_gets_no_job,
+        odd_registrations_are_refused,
+    }
+    reports {
+        output_is_accepted_where_the_last_piece_ended,
+        artifacts_are_stored_by_content_listed_and_downloaded,
+        a_path_that_climbs_is_refused,
+        the_same_result_again_changes_nothing_and_another_is_refused,
+        a_job_of_another_node_is_refused,
+        a_job_whose_node_falls_silent_is_interrupted,
+        a_job_stays_alive_while_its_node_waits_for_news,
+        output_may_hold_any_byte,
+    }
+    events {
+        events_arrive_in_order_within_a_second,
+        a_stream_goes_on_after_the_last_event_seen,
+        a_stream_shows_one_task_if_asked_to,
+        events_of_others_are_invisible,
+        an_unknown_event_id_is_refused,
+    }
+    health {
+        readiness_names_what_is_missing_until_it_is_there,
+        the_status_counts_what_is_going_on,
+    }
+}

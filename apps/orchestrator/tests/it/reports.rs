@@ -1,0 +1,145 @@
+//! What worker nodes report: output, files and results.
+
+use cynode_domain::ids::JobId;
+use cynode_domain::job::Ending;
+use cynode_domain::status::JobStatus;
+use cynode_wire::jobs::{JobResult, JobView, Stream};
+use cynode_wire::tasks::LogQuery;
+
+use crate::actors::{Node, exited};
+use crate::harness::{Harness, eventually, refused};
+
+/// A job that a node has taken, and the name of its task.
+async fn taken(harness: &Harness) -> (Node, JobId, String) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let task = harness.task().await.task_name;
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    (node, job, task)
+}
+
+async fn only_job(harness: &Harness, task: &str) -> JobView {
+    harness.admin().task_result(task).await.unwrap().jobs.remove(0)
+}
+
+pub(crate) async fn output_is_accepted_where_the_last_piece_ended(harness: Harness) {
+    let (node, job, task) = taken(&harness).await;
+    let append = async |offset: u64, data: &[u8]| {
+        let stored = node.client.node_append_log(job, Stream::Stdout, offset, data).await;
+        stored.unwrap().next_offset
+    };
+
+    assert_eq!(append(0, b"hello ").await, 6);
+    assert_eq!(append(0, b"hello ").await, 6);
+    assert_eq!(append(9, b"gap").await, 6);
+    assert_eq!(append(6, b"world\n").await, 12);
+
+    let logs = harness.admin().task_logs(&task, &LogQuery::default()).await.unwrap();
+    assert_eq!((logs.stdout.as_str(), logs.stderr.as_str()), ("hello world\n", ""));
+    let huge = vec![b'x'; 1024 * 1024];
+    refused(node.client.node_append_log(job, Stream::Stdout, 12, &huge).await, 400);
+    refused(node.client.node_append_log(job, Stream::Stdout, u64::MAX, b"x").await, 400);
+    node.end(job, 0).await.unwrap();
+    refused(node.client.node_append_log(job, Stream::Stdout, 12, b"late").await, 409);
+    let query = LogQuery { stream: Some("stdout".to_owned()) };
+    assert_eq!(harness.admin().task_logs(&task, &query).await.unwrap().stdout, "out\n");
+}
+
+pub(crate) async fn artifacts_are_stored_by_content_listed_and_downloaded(harness: Harness) {
+    let (node, job, task) = taken(&harness).await;
+    let admin = harness.admin();
+    for (path, content) in [("a.txt", "same"), ("deep/b.txt", "same"), ("a.txt", "newer")] {
+        let stored = node.client.node_put_artifact(job, path, content.into()).await.unwrap();
+        assert_eq!((stored.path.as_str(), stored.job_id), (path, Some(job)));
+    }
+
+    let listed = admin.artifact_list(&task).await.unwrap();
+
+    let seen: Vec<_> = listed.iter().map(|file| (file.path.as_str(), file.size_bytes)).collect();
+    assert_eq!(seen, [("a.txt", 5), ("deep/b.txt", 4)]);
+    assert_eq!(admin.artifact_content(&task, "a.txt").await.unwrap(), "newer".as_bytes());
+    assert_eq!(admin.artifact_content(&task, "deep/b.txt").await.unwrap(), "same".as_bytes());
+    let place = harness.data_dir().join("blobs").join(&listed[1].sha256[..2]);
+    assert!(place.join(&listed[1].sha256[2..]).is_file());
+    let incoming = std::fs::read_dir(harness.data_dir().join("blobs/incoming")).unwrap();
+    assert_eq!(incoming.count(), 0);
+    node.end(job, 0).await.unwrap();
+    refused(node.client.node_put_artifact(job, "late.txt", "x".into()).await, 409);
+}
+
+pub(crate) async fn a_path_that_climbs_is_refused(harness: Harness) {
+    let (node, job, task) = taken(&harness).await;
+
+    for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a\\b", "a\0b", "a\nb"] {
+        refused(node.client.node_put_artifact(job, path, "x".into()).await, 400);
+    }
+    let long = "x".repeat(1025);
+    refused(node.client.node_put_artifact(job, &long, "x".into()).await, 400);
+
+    assert_eq!(harness.admin().artifact_list(&task).await.unwrap(), []);
+}
+
+pub(crate) async fn the_same_result_again_changes_nothing_and_another_is_refused(harness: Harness) {
+    let (node, job, task) = taken(&harness).await;
+    for _ in 0..2 {
+        node.end(job, 0).await.unwrap();
+    }
+
+    refused(node.end(job, 1).await, 409);
+
+    let view = only_job(&harness, &task).await;
+    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited(0))));
+}
+
+pub(crate) async fn a_job_of_another_node_is_refused(harness: Harness) {
+    let (node, job, _) = taken(&harness).await;
+    let stranger = harness.node("stranger").await;
+
+    refused(stranger.end(job, 0).await, 409);
+    refused(stranger.client.node_append_log(job, Stream::Stdout, 0, b"x").await, 409);
+    refused(stranger.client.node_put_artifact(job, "a", "x".into()).await, 409);
+    refused(stranger.client.node_get_attachment(job, "a").await, 409);
+    assert_eq!(stranger.poll(&[job]).await.forget, [job]);
+
+    node.end(job, 0).await.unwrap();
+    refused(stranger.end(job, 0).await, 409);
+}
+
+pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harness) {
+    let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
+    let (node, job, task) = taken(&harness).await;
+    let runner = harness.runner();
+
+    let ended = runner.client.workflow_job(job, 20_000).await.unwrap();
+
+    assert_eq!(ended.status, JobStatus::LeaseExpired);
+    assert!(matches!(ended.result.unwrap().ending, Ending::Interrupted { .. }));
+    refused(node.end(job, 0).await, 409);
+    assert_eq!(node.poll(&[job]).await.forget, [job]);
+    assert_eq!(only_job(&harness, &task).await.status, JobStatus::LeaseExpired);
+}
+
+pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Harness) {
+    let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
+    let (node, job, task) = taken(&harness).await;
+
+    // Twice as long as the lease.
+    let news = node.poll_for(&[job], 2_500).await;
+
+    assert_eq!(news, cynode_wire::nodes::PollView::default());
+    assert_eq!(only_job(&harness, &task).await.status, JobStatus::Running);
+    node.end(job, 0).await.unwrap();
+}
+
+/// The largest result there is: every byte of both streams needs six in JSON.
+pub(crate) async fn output_may_hold_any_byte(harness: Harness) {
+    let (node, job, task) = taken(&harness).await;
+    let zeros = "\0".repeat(1024 * 1024);
+    let result = JobResult { stdout: zeros.clone(), stderr: zeros, ..exited(0) };
+
+    node.client.node_finish(job, &result).await.unwrap();
+
+    let kept = eventually("the result is there", async || only_job(&harness, &task).await.result);
+    assert_eq!(kept.await, result);
+}

@@ -1,0 +1,203 @@
+//! The workflow contract: who drives a task, and how it is handed on.
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::verdict::VerdictStatus;
+use cynode_wire::workflow::{
+    ClaimRun, EffectView, Outcome, ReleaseLease, RenewLease, ResumeRun, StartStatus,
+};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::harness::{Harness, asked, eventually, refused};
+
+pub(crate) async fn a_start_is_started_then_already_running_and_names_its_holder_to_others(
+    harness: Harness,
+) {
+    let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
+
+    let first = one.start(task).await.unwrap();
+    let again = one.start(task).await.unwrap();
+    let problem = refused(other.start(task).await, 409);
+
+    assert_eq!((first.status, again.status), (StartStatus::Started, StartStatus::AlreadyRunning));
+    assert_eq!((first.hold, first.run_id), (again.hold, again.run_id));
+    assert_eq!(problem.detail, format!("task is leased to {}", one.holder));
+    let view = harness.admin().task_get(&task.to_string()).await.unwrap();
+    assert_eq!((view.status.as_str(), view.run_id), ("running", Some(first.run_id)));
+}
+
+pub(crate) async fn a_start_of_an_unknown_task_is_not_found(harness: Harness) {
+    refused(harness.runner().start(TaskId::generate()).await, 404);
+}
+
+pub(crate) async fn the_gate_says_why_a_task_may_not_start(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let first = harness.task().await;
+    let second = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
+
+    let problem = refused(runner.start(second.id).await, 409);
+    let expected = format!("dependencies not satisfied: \"{}\" is queued", first.task_name);
+    assert!(problem.detail.ends_with(&expected), "{}", problem.detail);
+
+    let hold = runner.start(first.id).await.unwrap().hold;
+    runner.finish(hold, 1, Outcome::Failed).await.unwrap();
+    let problem = refused(runner.start(second.id).await, 409);
+    assert!(problem.detail.ends_with("is failed"), "{}", problem.detail);
+    let problem = refused(runner.start(first.id).await, 409);
+    assert_eq!(problem.detail, "the task may not start: it is failed already");
+}
+
+pub(crate) async fn a_waiting_claim_wakes_when_a_task_is_created(harness: Harness) {
+    let runner = harness.runner();
+    assert_eq!(runner.claim(0).await, None);
+
+    // The claim waits for longer than the test has patience.
+    let (grant, task) = tokio::join!(runner.claim(30_000), harness.task());
+
+    assert_eq!(grant.unwrap().hold.task_id, task.id);
+}
+
+pub(crate) async fn a_waiting_claim_wakes_when_a_dependency_completes(harness: Harness) {
+    let (one, other) = (harness.runner(), harness.runner());
+    let first = harness.task().await.id;
+    let second = asked(json!({ "depends_on": [first] }));
+    let second = harness.admin().task_create(&second).await.unwrap().id;
+    let hold = one.claim(0).await.unwrap().hold;
+    assert_eq!((hold.task_id, other.claim(0).await), (first, None));
+
+    let (grant, finished) =
+        tokio::join!(other.claim(30_000), one.finish(hold, 1, Outcome::Completed));
+
+    finished.unwrap();
+    assert_eq!(grant.unwrap().hold.task_id, second);
+}
+
+pub(crate) async fn concurrent_claimers_never_get_the_same_task(harness: Harness) {
+    for _ in 0..10 {
+        harness.task().await;
+    }
+    let runners: Vec<_> = (0..15).map(|_| harness.runner()).collect();
+
+    let grants = join_all(runners.iter().map(|runner| runner.claim(0))).await;
+
+    let mut tasks: Vec<_> = grants.iter().flatten().map(|grant| grant.hold.task_id).collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    assert_eq!((tasks.len(), grants.iter().flatten().count()), (10, 10));
+}
+
+pub(crate) async fn a_released_task_can_be_started_by_another_at_once(harness: Harness) {
+    let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
+    let first = one.start(task).await.unwrap();
+
+    one.client.workflow_release(&ReleaseLease { hold: first.hold }).await.unwrap();
+    let second = other.start(task).await.unwrap();
+
+    assert!(second.hold.epoch > first.hold.epoch);
+    assert_eq!((second.status, second.run_id), (StartStatus::Started, first.run_id));
+    // Letting go of what one no longer holds changes nothing.
+    one.client.workflow_release(&ReleaseLease { hold: first.hold }).await.unwrap();
+    other.checkpoint(second.hold, 1).await.unwrap();
+}
+
+pub(crate) async fn an_expired_lease_is_taken_over_with_checkpoint_and_effects(harness: Harness) {
+    let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
+    let first = one.start_for(task, 1_000).await.unwrap();
+    one.effect(first.hold, "before", json!(1)).await.unwrap();
+    one.checkpoint(first.hold, 1).await.unwrap();
+    one.effect(first.hold, "after", json!({ "text": "\0" })).await.unwrap();
+    one.effect(first.hold, "after", json!("the first answer stays")).await.unwrap();
+
+    let second = eventually("the lease is over", async || other.claim(0).await).await;
+
+    assert!(second.hold.epoch > first.hold.epoch);
+    let checkpoint = second.checkpoint.unwrap();
+    assert_eq!((checkpoint.sequence, checkpoint.state), (1, json!({ "sequence": 1 })));
+    let after = EffectView { key: "after".to_owned(), answer: json!({ "text": "\0" }) };
+    assert_eq!(second.effects, [after]);
+    refused(one.checkpoint(first.hold, 2).await, 409);
+}
+
+pub(crate) async fn a_dispatched_step_has_one_job_however_often_it_is_asked_for(harness: Harness) {
+    let runner = harness.runner();
+    harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+
+    let made = join_all((0..5).map(|_| runner.dispatch(hold, 0))).await;
+    let next = runner.dispatch(hold, 1).await.unwrap();
+
+    let made: Vec<_> = made.into_iter().map(Result::unwrap).collect();
+    assert!(made.iter().all(|job| *job == made[0] && *job != next));
+    let result = harness.admin().task_result(&hold.task_id.to_string()).await.unwrap();
+    assert_eq!(result.jobs.len(), 2);
+}
+
+pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(harness: Harness) {
+    harness.must_end_idle();
+    let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
+    let task = harness.task().await;
+    let next = admin.task_create(&asked(json!({ "depends_on": [task.id] }))).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    node.end(job, 0).await.unwrap();
+    assert_eq!(runner.verify(hold, job).await.unwrap().status, VerdictStatus::Pass);
+
+    runner.finish(hold, 1, Outcome::Completed).await.unwrap();
+
+    let closed = admin.task_get(&task.task_name).await.unwrap();
+    assert_eq!((closed.status.as_str(), closed.closed), ("completed", true));
+    assert_eq!(closed.summary.as_deref(), Some("All is done."));
+    assert!(closed.ended_at >= closed.started_at && closed.ended_at.is_some());
+    // The lease ended in the same moment.
+    let problem =
+        refused(runner.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await, 409);
+    assert!(problem.detail.contains("no longer in force"));
+    let hold = runner.claim(0).await.unwrap().hold;
+    assert_eq!(hold.task_id, next.id);
+    runner.finish(hold, 1, Outcome::Failed).await.unwrap();
+    let history = admin.task_history(&task.task_name).await.unwrap();
+    assert_eq!((history.len(), history[0].node.as_str()), (1, "plan_steps"));
+}
+
+pub(crate) async fn a_task_without_checkpoint_cannot_be_resumed(harness: Harness) {
+    let (task, runner) = (harness.task().await.id, harness.runner());
+    let body = ResumeRun { task_id: task };
+    refused(runner.client.workflow_resume(&body).await, 404);
+    refused(runner.client.workflow_resume(&ResumeRun { task_id: TaskId::generate() }).await, 404);
+
+    let hold = runner.start(task).await.unwrap().hold;
+    runner.checkpoint(hold, 1).await.unwrap();
+
+    assert_eq!(runner.client.workflow_resume(&body).await.unwrap().sequence, 1);
+}
+
+pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: Harness) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let body = asked(json!({ "acceptance_criteria": [
+        { "kind": "exit_code", "equals": 3 },
+        { "kind": "output_matches", "pattern": "^out$" },
+        { "kind": "file_exists", "path": "report.txt" },
+    ] }));
+    harness.admin().task_create(&body).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    refused(runner.verify(hold, job).await, 400);
+    node.end(job, 3).await.unwrap();
+
+    let verdict = runner.verify(hold, job).await.unwrap();
+
+    assert_eq!(verdict.first_failure(), Some("standard output does not match ^out$"));
+    assert_eq!(verdict.findings.len(), 3);
+}
+
+pub(crate) async fn lease_times_out_of_range_are_refused(harness: Harness) {
+    let (task, runner) = (harness.task().await.id, harness.runner());
+    for lease_ms in [0, 999, 3_600_001] {
+        refused(runner.start_for(task, lease_ms).await, 400);
+        let (holder_id, lease_ms) = (runner.holder, Some(lease_ms));
+        let body = ClaimRun { holder_id, lease_ms, wait_ms: 0 };
+        refused(runner.client.workflow_claim(&body).await, 400);
+    }
+}
