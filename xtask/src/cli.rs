@@ -74,6 +74,8 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
         Command::Bench(Bench::Up { args }) => {
+            // The benchmark starts the real binary, which it does not depend on as a crate.
+            tool::must_succeed(&mut tool::cargo(&["build", "--release", "-p", "cynode"]))?;
             let mut up = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "up"]);
             tool::succeeds(up.args(args))?
         }
