@@ -11,7 +11,7 @@ use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{Job, JobStore, NodeStore, Store, Tx};
+use cynode_store::{Job, JobStore, NodeStore, Store, Tx, WorkflowStore};
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
@@ -65,7 +65,7 @@ impl Sweeper {
     /// One sweep.
     pub async fn activate(&self) -> Result<(), NodeError> {
         let now = self.clock.now();
-        let ended =
+        let (ended, is_claimable) =
             self.store.write(move |tx| Box::pin(async move { sweep(tx, now).await })).await?;
         for job in &ended {
             info!(job.id = %job, "job {job} was ended by the clock");
@@ -74,13 +74,16 @@ impl Sweeper {
             self.signals.send(Topic::Results);
         }
         // An expired lease makes its run claimable, and only the clock knows.
-        self.signals.send(Topic::Runs);
+        if is_claimable {
+            self.signals.send(Topic::Runs);
+        }
         self.accounts.forget_old_attempts();
         Ok(())
     }
 }
 
-async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<Vec<JobId>, NodeError> {
+/// Gives the jobs it ended, and whether a run waits for a runner.
+async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<(Vec<JobId>, bool), NodeError> {
     tx.node_retire_silent(NODE_SILENCE_MS).await?;
     // Also when none was retired just now: a job may have been assigned at the last moment.
     tx.job_unassign_silent(NODE_SILENCE_MS).await?;
@@ -97,7 +100,8 @@ async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<Vec<JobId>, NodeError>
             ended.push(job.asked.id);
         }
     }
-    Ok(ended)
+    let is_claimable = tx.run_next().await?.is_some();
+    Ok((ended, is_claimable))
 }
 
 /// Why a waiting job will not start: the node that has its workspace has been drained or away for
