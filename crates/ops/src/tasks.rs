@@ -6,6 +6,7 @@ mod depend;
 mod look;
 
 use cynode_domain::ids::TaskId;
+use cynode_domain::status::TaskStatus;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{JobStore, NewEvent, Store, Task, TaskStore, Tx, WorkflowStore};
 use cynode_wire::jobs::JobView;
@@ -111,6 +112,14 @@ pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
 async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
     let depends_on = tx.dependency_list(task.asked.id).await?;
     let run_id = tx.run_of_task(task.asked.id).await?.map(|run| run.id);
+    let blocked_reason = match task.status {
+        TaskStatus::Pending => blocked_reason(tx, &depends_on).await?,
+        TaskStatus::Running
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Canceled
+        | TaskStatus::Superseded => None,
+    };
     Ok(TaskView {
         id: task.asked.id,
         task_name: task.asked.name,
@@ -123,12 +132,27 @@ async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
         commands: task.asked.commands,
         acceptance_criteria: task.asked.acceptance_criteria,
         depends_on,
+        blocked_reason,
         summary: task.summary,
         created_at: task.asked.created_at,
         updated_at: task.updated_at,
         started_at: task.started_at,
         ended_at: task.ended_at,
     })
+}
+
+/// The first of `depends_on` that closed without completing, in words.
+async fn blocked_reason(tx: &mut Tx, depends_on: &[TaskId]) -> Result<Option<String>, TaskError> {
+    for id in depends_on {
+        let on = tx.task_get(*id).await?;
+        if let Some(on) = on.filter(|on| on.status.is_terminal())
+            && on.status != TaskStatus::Completed
+        {
+            let (name, status) = (on.asked.name, on.status.api_name());
+            return Ok(Some(format!("it depends on \"{name}\", which is {status}")));
+        }
+    }
+    Ok(None)
 }
 
 async fn job_views(tx: &mut Tx, task: TaskId) -> Result<Vec<JobView>, TaskError> {

@@ -124,6 +124,9 @@ pub struct TaskView {
     pub acceptance_criteria: Vec<Criterion>,
     /// Tasks that must complete first.
     pub depends_on: Vec<TaskId>,
+    /// Why a queued task will not start by itself: something it depends on did not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
     /// What came of it, once closed.
     pub summary: Option<String>,
     /// When it was made.

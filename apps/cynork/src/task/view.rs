@@ -15,7 +15,7 @@ pub(crate) fn tasks(tasks: &[TaskView], look: Look) -> String {
             task.status.clone(),
             age::ago(look.now, task.created_at),
             time_taken(task, look),
-            table::short(task.summary.as_deref().unwrap_or_default(), 60),
+            table::short(&outlook(task), 60),
         ]
     });
     table::rows(&["TASK", "STATUS", "CREATED", "TOOK", "SUMMARY"], rows, look)
@@ -27,7 +27,7 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
     let pairs = [
         ("task", Some(task.task_name.clone())),
         ("status", Some(task.status.clone())),
-        ("summary", task.summary.clone()),
+        ("summary", Some(outlook(task))),
         ("prompt", Some(table::short(&task.prompt, 200))),
         ("commands", Some(task.commands.join("\n"))),
         ("waits for", Some(waits_for.join("\n"))),
@@ -36,6 +36,12 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
         ("id", Some(task.id.to_string())),
     ];
     table::pairs(&pairs, look)
+}
+
+/// What came of a task, or why nothing will.
+fn outlook(task: &TaskView) -> String {
+    let blocked = task.blocked_reason.as_ref().map(|reason| format!("will not start: {reason}"));
+    task.summary.clone().or(blocked).unwrap_or_default()
 }
 
 /// A result: its status, then one line a job.
@@ -131,6 +137,7 @@ mod tests {
             commands: vec!["make".to_owned(), "make test".to_owned()],
             acceptance_criteria: vec![],
             depends_on: vec![],
+            blocked_reason: None,
             summary: Some("2 of 2 steps were verified".to_owned()),
             created_at: at(40),
             updated_at: at(60),

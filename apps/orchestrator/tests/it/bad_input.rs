@@ -208,6 +208,20 @@ pub(crate) async fn a_failed_or_canceled_task_is_no_dependency(harness: Harness)
     }
 }
 
+pub(crate) async fn a_task_behind_a_failed_one_says_why_it_will_not_start(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let first = harness.task().await;
+    let waiting = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
+    assert_eq!(waiting.blocked_reason, None);
+    let hold = runner.start(first.id).await.unwrap().hold;
+    runner.finish(hold, 1, Outcome::Failed).await.unwrap();
+
+    let blocked = admin.task_get(&waiting.task_name).await.unwrap();
+
+    let reason = format!("it depends on \"{}\", which is failed", first.task_name);
+    assert_eq!((blocked.status.as_str(), blocked.blocked_reason), ("queued", Some(reason)));
+}
+
 pub(crate) async fn concurrent_dependencies_never_make_a_cycle(harness: Harness) {
     let admin = harness.admin();
     let mut ring = vec![];

@@ -89,6 +89,7 @@ on_both_engines! {
         odd_pages_are_refused,
         tasks_cannot_wait_for_each_other,
         a_failed_or_canceled_task_is_no_dependency,
+        a_task_behind_a_failed_one_says_why_it_will_not_start,
         concurrent_dependencies_never_make_a_cycle,
         odd_projects_are_refused,
         odd_users_are_refused,

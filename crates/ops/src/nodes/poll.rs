@@ -99,7 +99,12 @@ async fn hand_out(tx: &mut Tx, job: &Job, lease_ms: u32) -> Result<Assignment, N
     if job.status == JobStatus::Queued {
         tx.job_start(job.asked.id, lease_ms).await?;
         if let Some(task) = tx.task_get(job.asked.task).await? {
-            let started = event(&task, "job.started", json!({ "node_id": job.node }));
+            let data = json!({
+                "node_id": job.node,
+                "step_index": job.asked.step_index,
+                "attempt": job.asked.attempt,
+            });
+            let started = event(&task, "job.started", data);
             let (run, job) = (Some(job.asked.run), Some(job.asked.id));
             tx.event_append(&NewEvent { run, job, ..started }).await?;
         }

@@ -91,7 +91,12 @@ pub(crate) async fn announce_end(
     ending: &Ending,
 ) -> Result<(), cynode_store::Error> {
     if let Some(task) = tx.task_get(job.asked.task).await? {
-        let data = json!({ "status": status, "ending": ending });
+        let data = json!({
+            "status": status,
+            "ending": ending,
+            "step_index": job.asked.step_index,
+            "attempt": job.asked.attempt,
+        });
         let (run, job) = (Some(job.asked.run), Some(job.asked.id));
         tx.event_append(&NewEvent { run, job, ..event(&task, "job.ended", data) }).await?;
     }
