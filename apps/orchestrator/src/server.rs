@@ -106,7 +106,7 @@ fn assemble(
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms),
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
-        events: Events::new(store.clone(), signals),
+        events: Events::new(store.clone(), clock.clone(), signals),
         tokens: service_tokens(options, data_dir)?,
         database: store.engine().as_str(),
         exporter: None,

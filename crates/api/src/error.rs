@@ -186,6 +186,7 @@ impl From<EventError> for ApiError {
     fn from(error: EventError) -> Self {
         match error {
             EventError::BadCursor(_) => Self::new(Kind::Validation, error.to_string()),
+            EventError::BadToken => Self::new(Kind::Authentication, error.to_string()),
             EventError::Task(error) => error.into(),
             EventError::Store(error) => error.into(),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::{Event as SseEvent, KeepAlive};
-use cynode_ops::{Events, Subscription};
+use cynode_ops::{EventError, Events, Subscription};
 use cynode_wire::events::EventQuery;
 use cynode_wire::problem::Problem;
 use futures_util::{Stream, stream};
@@ -42,8 +42,8 @@ async fn listen(
     Ok(Sse::new(stream::unfold(subscription, next)).keep_alive(keep_alive))
 }
 
-/// The next event as it goes over the wire. A stream whose database fails ends: the client comes
-/// back with the id of the last event it saw.
+/// The next event as it goes over the wire. A stream whose database fails, or whose token no longer
+/// counts, ends: the client comes back with the id of the last event it saw.
 async fn next(
     mut subscription: Subscription,
 ) -> Option<(Result<SseEvent, Infallible>, Subscription)> {
@@ -55,7 +55,10 @@ async fn next(
                 return Some((Ok(sse), subscription));
             }
             Ok(None) => {}
-            Err(error) => {
+            Err(EventError::BadToken) => return None,
+            Err(
+                error @ (EventError::BadCursor(_) | EventError::Task(_) | EventError::Store(_)),
+            ) => {
                 warn!(error = &error as &dyn std::error::Error, "an event stream ended");
                 return None;
             }

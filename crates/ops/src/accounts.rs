@@ -16,6 +16,7 @@ pub use bootstrap::Bootstrap;
 use login::LoginLimits;
 pub use login::Origin;
 use passwords::Passwords;
+pub(crate) use sessions::Credential;
 
 use crate::BadCursor;
 

@@ -2,6 +2,8 @@
 
 use cynode_domain::ids::{NodeId, UserId};
 
+use crate::accounts::Credential;
+
 /// A signed-in user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -11,6 +13,8 @@ pub struct Caller {
     pub handle: String,
     /// Whether the user administers this installation.
     pub is_admin: bool,
+    /// What the user presented, for answers that last longer than a moment.
+    pub(crate) credential: Credential,
 }
 
 impl Caller {

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use cynode_runtime::clock::SharedClock;
 use cynode_store::{EventCursor, EventFilter, EventStore, Store};
 use cynode_wire::events::{Event, EventQuery};
 use tokio::time::Instant;
 
+use crate::accounts::Credential;
 use crate::signals::{Listener, Topic};
 use crate::tasks::{self, TaskError};
 use crate::{Caller, Signals};
@@ -19,6 +21,9 @@ pub enum EventError {
     /// The place to begin at is unknown.
     #[error("{0}: use the id of an event, or 0 for the beginning")]
     BadCursor(#[from] cynode_store::NotACursor),
+    /// The token that opened the stream has expired or was revoked.
+    #[error("the token has expired or was revoked: sign in again")]
+    BadToken,
     /// The task was not found.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -31,13 +36,14 @@ pub enum EventError {
 #[derive(Clone)]
 pub struct Events {
     store: Store,
+    clock: SharedClock,
     signals: Signals,
 }
 
 impl Events {
     /// Events kept in `store`.
-    pub fn new(store: Store, signals: Signals) -> Self {
-        Self { store, signals }
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
+        Self { store, clock, signals }
     }
 
     /// Listens to what the caller may see: after `last_event_id`, else after the query's place, else
@@ -51,7 +57,7 @@ impl Events {
         let given = last_event_id.or(query.after.as_deref());
         let given = given.map(str::parse::<EventCursor>).transpose()?;
         let listener = self.signals.listen(Topic::Events);
-        let caller = caller.clone();
+        let (caller, credential) = (caller.clone(), caller.credential.clone());
         let (cursor, filter) = self
             .store
             .read(move |tx| {
@@ -68,15 +74,19 @@ impl Events {
                 })
             })
             .await?;
-        let store = self.store.clone();
-        Ok(Subscription { store, listener, cursor, filter, ready: VecDeque::new() })
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let ready = VecDeque::new();
+        Ok(Subscription { store, clock, listener, credential, cursor, filter, ready })
     }
 }
 
 /// One reader's place in the outbox.
 pub struct Subscription {
     store: Store,
+    clock: SharedClock,
     listener: Listener,
+    /// Looked at with every look for events: a stream must not outlive the right to read it.
+    credential: Credential,
     cursor: EventCursor,
     filter: EventFilter,
     ready: VecDeque<Event>,
@@ -98,13 +108,17 @@ impl Subscription {
     }
 
     async fn fetch(&mut self) -> Result<(), EventError> {
-        let (cursor, filter) = (self.cursor, self.filter);
+        let (cursor, filter, now) = (self.cursor, self.filter, self.clock.now());
+        let credential = self.credential.clone();
         let events = self
             .store
             .read(move |tx| {
-                Box::pin(
-                    async move { Ok::<_, EventError>(tx.event_list(cursor, filter, BATCH).await?) },
-                )
+                Box::pin(async move {
+                    if credential.owner(tx, now).await?.is_none() {
+                        return Err(EventError::BadToken);
+                    }
+                    Ok(tx.event_list(cursor, filter, BATCH).await?)
+                })
             })
             .await?;
         for event in events {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cynode_client::Events;
+use cynode_wire::auth::CreateToken;
 use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::workflow::Outcome;
 use reqwest::Method;
@@ -116,6 +117,25 @@ pub(crate) async fn events_of_others_are_invisible(harness: Harness) {
     assert_eq!(next(&mut seen).await.task_id, Some(own.id));
     let mut all = harness.admin().events(&from_the_beginning(), None).await.unwrap();
     assert_eq!(kinds(&mut all, 3).await, ["task.created"; 3]);
+}
+
+pub(crate) async fn a_stream_ends_when_its_token_no_longer_counts(harness: Harness) {
+    let admin = harness.admin();
+    let request = CreateToken { name: "watcher".to_owned(), expires_in_days: Some(1) };
+    let revoked = admin.token_create(&request).await.unwrap();
+    let expired = admin.token_create(&request).await.unwrap();
+    let query = EventQuery::default();
+    let mut of_revoked = harness.client(revoked.secret).events(&query, None).await.unwrap();
+    let mut of_expired = harness.client(expired.secret).events(&query, None).await.unwrap();
+
+    admin.token_revoke(revoked.token.id).await.unwrap();
+    harness.task().await;
+
+    assert!(of_revoked.next().await.unwrap().is_none());
+    assert_eq!(next(&mut of_expired).await.kind, "task.created");
+    harness.clock.advance(Duration::from_hours(24));
+    harness.task().await;
+    assert!(of_expired.next().await.unwrap().is_none());
 }
 
 pub(crate) async fn an_unknown_event_id_is_refused(harness: Harness) {

@@ -162,6 +162,7 @@ on_both_engines! {
         a_stream_goes_on_after_the_last_event_seen,
         a_stream_shows_one_task_if_asked_to,
         events_of_others_are_invisible,
+        a_stream_ends_when_its_token_no_longer_counts,
         an_unknown_event_id_is_refused,
     }
     health {

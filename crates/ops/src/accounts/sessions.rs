@@ -1,6 +1,6 @@
 //! Sessions: short access tokens, and refresh tokens that work once.
 
-use chrono::Duration;
+use chrono::{DateTime, Duration, Utc};
 use cynode_domain::ids::{SessionId, UserId};
 use cynode_store::{Session, SessionStore, Tx, User, UserStore};
 use cynode_wire::auth::SessionView;
@@ -22,36 +22,57 @@ enum Exchange {
     Unknown,
 }
 
+/// An access or API token that was presented: enough to ask again whether it still counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Credential {
+    hash: Vec<u8>,
+    is_api_token: bool,
+}
+
+impl Credential {
+    fn of(token: &str) -> Self {
+        let is_api_token = token.starts_with(TokenKind::Api.prefix());
+        Self { hash: tokens::hash(token), is_api_token }
+    }
+
+    /// Whose it is; nobody's, once it has expired or was revoked or its user was disabled.
+    pub(crate) async fn owner(
+        &self,
+        tx: &mut Tx,
+        now: DateTime<Utc>,
+    ) -> Result<Option<User>, cynode_store::Error> {
+        let owner = if self.is_api_token {
+            let token = tx.token_by_hash(&self.hash).await?;
+            token
+                .filter(|token| token.revoked_at.is_none())
+                .filter(|token| token.expires_at.is_none_or(|end| end > now))
+                .map(|token| token.user)
+        } else {
+            let session = tx.session_by_access(&self.hash).await?;
+            session
+                .filter(|session| session.is_active && session.access_expires_at > now)
+                .map(|session| session.user)
+        };
+        let Some(owner) = owner else {
+            return Ok(None);
+        };
+        Ok(tx.user_get(owner).await?.filter(|user| user.is_active))
+    }
+}
+
 impl Accounts {
     /// Who presents this access or API token.
     pub async fn authenticate(&self, token: &str) -> Result<Caller, AccountError> {
-        let (hash, now) = (tokens::hash(token), self.clock.now());
-        let is_api_token = token.starts_with(TokenKind::Api.prefix());
+        let (credential, now) = (Credential::of(token), self.clock.now());
+        let presented = credential.clone();
         let user = self
             .store
             .read(move |tx| {
-                Box::pin(async move {
-                    let owner = if is_api_token {
-                        let token = tx.token_by_hash(&hash).await?;
-                        token
-                            .filter(|token| token.revoked_at.is_none())
-                            .filter(|token| token.expires_at.is_none_or(|end| end > now))
-                            .map(|token| token.user)
-                    } else {
-                        let session = tx.session_by_access(&hash).await?;
-                        session
-                            .filter(|session| session.is_active && session.access_expires_at > now)
-                            .map(|session| session.user)
-                    };
-                    match owner {
-                        Some(owner) => Ok::<_, AccountError>(tx.user_get(owner).await?),
-                        None => Ok(None),
-                    }
-                })
+                Box::pin(async move { Ok::<_, AccountError>(presented.owner(tx, now).await?) })
             })
             .await?;
-        let user = user.filter(|user| user.is_active).ok_or(AccountError::BadToken)?;
-        Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin })
+        let user = user.ok_or(AccountError::BadToken)?;
+        Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin, credential })
     }
 
     pub(super) async fn open_session(&self, user: UserId) -> Result<SessionView, AccountError> {
@@ -153,7 +174,7 @@ async fn exchange(
     tx: &mut Tx,
     hash: &[u8],
     new: &Session,
-    now: chrono::DateTime<chrono::Utc>,
+    now: DateTime<Utc>,
 ) -> Result<Exchange, AccountError> {
     // Looked for first, because it waits for whoever exchanges the same token at this moment.
     let Some(session) = tx.session_by_refresh(hash).await? else {
