@@ -68,7 +68,7 @@ impl Blobs {
         max_bytes: u64,
     ) -> Result<Blob, BlobError> {
         let incoming = self.directory.join("incoming");
-        fs::create_dir_all(&incoming).await?;
+        private_dir(&incoming).await?;
         let temporary = Temporary(incoming.join(ArtifactId::generate().to_string()));
         self.write(&temporary.0, content, max_bytes).await
     }
@@ -96,7 +96,7 @@ impl Blobs {
         let sha256 = hex::encode(hash.finalize());
         let place = self.place(&sha256);
         let parent = place.parent().unwrap_or(&self.directory);
-        fs::create_dir_all(parent).await?;
+        private_dir(parent).await?;
         fs::rename(temporary, &place).await?;
         // The name must survive a power cut as well: a row will say that it is there.
         fs::File::open(parent).await?.sync_all().await?;
@@ -114,9 +114,16 @@ impl Blobs {
     }
 }
 
+/// Makes a directory that only its owner may enter: what users attach and jobs leave behind is
+/// nobody else's on this machine, wherever the data directory lies.
+async fn private_dir(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).await
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use futures_util::stream;
     use tokio::io::AsyncReadExt;
@@ -137,6 +144,19 @@ mod tests {
         let mut text = String::new();
         blobs.open(&blob.sha256).await.unwrap().read_to_string(&mut text).await.unwrap();
         assert_eq!((text.as_str(), blob.size_bytes), ("hello", 5));
+    }
+
+    #[tokio::test]
+    async fn content_is_out_of_reach_of_other_users_of_the_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("blobs");
+
+        let blob = Blobs::new(root.clone()).put(pieces(&["secret"]), 10).await.unwrap();
+
+        for path in [root.clone(), root.join(&blob.sha256[..2])] {
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o700, "{}", path.display());
+        }
     }
 
     #[tokio::test]
