@@ -38,7 +38,7 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
     if let Some(status) = close(tx, task.asked.id, &reason).await? {
         return Err(TaskError::Closed { status: status.api_name() });
     }
-    let mut cascaded = vec![];
+    let (task_id, mut cascaded) = (task.asked.id, vec![]);
     let mut open = VecDeque::from([task]);
     while let Some(above) = open.pop_front() {
         for waiting in tx.dependency_waiting(above.asked.id).await? {
@@ -49,7 +49,6 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
             }
         }
     }
-    let task_id = find(tx, caller, wanted).await?.asked.id;
     Ok(CanceledView { task_id, canceled: true, cascaded })
 }
 
