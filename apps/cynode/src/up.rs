@@ -104,8 +104,9 @@ async fn run(args: UpArgs) -> Result<(), UpError> {
 /// Starts everything, announces it, and goes on until something fails for good.
 async fn serve(fleet: &mut Fleet, place: &Place, args: &UpArgs) -> Result<(), UpError> {
     fleet.start_orchestrator();
-    let url = fleet.while_kept(ready::address(place.address_file())).await?;
-    fleet.start_workers(&url);
+    let address = fleet.while_kept(ready::address(place.address_file())).await?;
+    let url = ready::url_of(address);
+    fleet.start_workers(address, &url);
     fleet.while_kept(ready::work_can_be_done(&url)).await?;
     fleet.set_ready();
     let announcement = Announcement::make(place, &url, fleet.executable());

@@ -1,6 +1,7 @@
 //! All children together: what they are started with, and the order in which they stop.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use super::child::Role;
 use super::keeper::{Keeper, Notice};
 use super::place::Place;
-use super::{UpError, log, ready, say};
+use super::{UpError, log, say};
 use crate::cli::UpArgs;
 
 /// When each child, in the order of stopping, has had its share of the time; all stay asked to
@@ -29,7 +30,7 @@ pub(crate) struct Fleet {
     executable: PathBuf,
     paths: Paths,
     args: UpArgs,
-    /// The orchestrator's address, once known; a restart must not change it.
+    /// Where the orchestrator listens, once known; a restart must not change it.
     address: Arc<OnceLock<String>>,
     /// Whether everything was ready once.
     ready: Arc<AtomicBool>,
@@ -118,10 +119,11 @@ impl Fleet {
         self.keep("orchestrator", args);
     }
 
-    /// Starts the runner and the node of the orchestrator at `url`.
-    pub(crate) fn start_workers(&mut self, url: &str) {
+    /// Starts the runner and the node of the orchestrator that listens on `address` and is reached
+    /// at `url`.
+    pub(crate) fn start_workers(&mut self, address: SocketAddr, url: &str) {
         // The first address wins for the life of this process; there is no second call.
-        let _ = self.address.set(ready::listen_address(url));
+        let _ = self.address.set(address.to_string());
         let mut runner = self.shared_args("runner");
         push(&mut runner, "--orchestrator-url", url);
         push(&mut runner, "--token-file", &self.paths.runner_token);
@@ -233,6 +235,10 @@ mod tests {
             Self { dir, fleet }
         }
 
+        fn start_workers(&mut self, address: &str) {
+            self.fleet.start_workers(address.parse().unwrap(), "http://127.0.0.1:4567");
+        }
+
         fn lines(&self, file: &str) -> Vec<String> {
             let text = fs::read_to_string(self.dir.path().join(file)).unwrap_or_default();
             text.lines().map(ToOwned::to_owned).collect()
@@ -253,7 +259,7 @@ mod tests {
     async fn children_stop_in_order_those_that_depend_on_others_first() {
         let mut staged = Staged::new();
         staged.fleet.start_orchestrator();
-        staged.fleet.start_workers("http://127.0.0.1:4567");
+        staged.start_workers("127.0.0.1:4567");
         staged.started(3).await;
 
         let Staged { dir, fleet } = staged;
@@ -268,14 +274,15 @@ mod tests {
         let mut staged = Staged::new();
         staged.fleet.start_orchestrator();
         let first = staged.started(1).await.remove(0);
-        staged.fleet.start_workers("http://127.0.0.1:4567");
+        // The URL is for this machine alone; what it listens on is for others too.
+        staged.start_workers("0.0.0.0:4567");
         staged.started(3).await;
         fs::write(staged.dir.path().join("end-orchestrator"), "").unwrap();
 
         let second = staged.started(4).await.remove(3);
 
         assert!(first.ends_with("--listen 127.0.0.1:0"), "{first}");
-        assert!(second.ends_with("--listen 127.0.0.1:4567"), "{second}");
+        assert!(second.ends_with("--listen 0.0.0.0:4567"), "{second}");
         staged.fleet.stop().await;
     }
 }

@@ -13,15 +13,16 @@ const POLL: Duration = Duration::from_millis(20);
 /// After so long a person wants to know what is missing.
 const UNUSUAL: Duration = Duration::from_secs(5);
 
-/// Waits until the orchestrator has written its address and answers there; its URL.
-pub(crate) async fn address(file: PathBuf) -> String {
+/// Waits until the orchestrator has written its address and answers there; the address it
+/// listens on.
+pub(crate) async fn address(file: PathBuf) -> SocketAddr {
     let client = client();
     loop {
         if let Ok(text) = tokio::fs::read_to_string(&file).await
-            && let Some(url) = url_of(&text)
-            && answers(&client, &format!("{url}/healthz")).await
+            && let Ok(address) = text.trim().parse()
+            && answers(&client, &format!("{}/healthz", url_of(address))).await
         {
-            return url;
+            return address;
         }
         sleep(POLL).await;
     }
@@ -41,21 +42,15 @@ pub(crate) async fn work_can_be_done(url: &str) {
     }
 }
 
-/// The address to listen on that a URL made by this module stands for.
-pub(crate) fn listen_address(url: &str) -> String {
-    url.trim_start_matches("http://").to_owned()
-}
-
 /// The URL under which this machine reaches a listener at `address`.
-fn url_of(address: &str) -> Option<String> {
-    let mut address: SocketAddr = address.trim().parse().ok()?;
+pub(crate) fn url_of(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         });
     }
-    Some(format!("http://{address}"))
+    format!("http://{address}")
 }
 
 /// A proxy set in the environment is for other hosts.
@@ -87,9 +82,9 @@ mod tests {
 
     #[test]
     fn an_address_that_means_everywhere_is_reached_on_loopback() {
-        assert_eq!(url_of("127.0.0.1:12080\n").unwrap(), "http://127.0.0.1:12080");
-        assert_eq!(url_of("0.0.0.0:80").unwrap(), "http://127.0.0.1:80");
-        assert_eq!(url_of("[::]:80").unwrap(), "http://[::1]:80");
-        assert_eq!(url_of("127.0."), None);
+        let url = |address: &str| url_of(address.parse().unwrap());
+        assert_eq!(url("127.0.0.1:12080"), "http://127.0.0.1:12080");
+        assert_eq!(url("0.0.0.0:80"), "http://127.0.0.1:80");
+        assert_eq!(url("[::]:80"), "http://[::1]:80");
     }
 }
