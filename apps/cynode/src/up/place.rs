@@ -1,17 +1,13 @@
-//! The data directory as `up` sees it: who has it, its secrets, and where things lie in it.
+//! The data directory as `up` sees it: who has it, and where things lie in it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use cynode_runtime::secret_file;
-use secrecy::SecretString;
 use serde_json::Value;
 
 use super::UpError;
-
-const SECRET_BYTES: usize = 32;
 
 /// A data directory that this process has for itself. The lock lasts as long as this value.
 #[derive(Debug)]
@@ -21,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the directory and the secrets in it where they are missing, and locks it.
+    /// Makes the directory and those in it where they are missing, and locks it.
     pub(crate) fn prepare(root: &Path) -> Result<Self, UpError> {
         let failed = |cause| UpError::Directory { path: root.to_owned(), cause };
         private_dir(root).map_err(failed)?;
@@ -36,8 +32,6 @@ impl Place {
         for dir in ["logs", "run", "node"] {
             private_dir(&self.root.join(dir))?;
         }
-        make_secret(&self.runner_token(), "cyn_rn_")?;
-        make_secret(&self.join_token(), "cyn_jn_")?;
         self.forget_announcement();
         Ok(())
     }
@@ -47,12 +41,12 @@ impl Place {
         &self.root
     }
 
-    /// The runner's token.
+    /// The runner's token, written by the orchestrator.
     pub(crate) fn runner_token(&self) -> PathBuf {
         self.root.join("runner.token")
     }
 
-    /// The token with which nodes join.
+    /// The token with which nodes join, written by the orchestrator.
     pub(crate) fn join_token(&self) -> PathBuf {
         self.root.join("node-join.token")
     }
@@ -141,20 +135,9 @@ fn holder(root: &Path, lock: &mut File) -> String {
     format!("{pid}{}", url.unwrap_or_default())
 }
 
-fn make_secret(path: &Path, prefix: &str) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    let mut bytes = [0; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    secret_file::write_new(path, &SecretString::from(format!("{prefix}{}", hex::encode(bytes))))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
-
-    use secrecy::ExposeSecret as _;
 
     use super::*;
 
@@ -177,21 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_made_once_and_readable_by_their_owner_only() {
+    fn the_directories_are_open_to_their_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("new/data");
-        let token = |place: &Place| {
-            secret_file::read(place.runner_token()).unwrap().expose_secret().to_owned()
-        };
 
-        let first = token(&Place::prepare(&root).unwrap());
-        let second = token(&Place::prepare(&root).unwrap());
+        let place = Place::prepare(&root).unwrap();
 
-        assert_eq!(first, second);
-        assert!(first.starts_with("cyn_rn_") && first.len() == 7 + 64, "{first}");
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&root), 0o700);
-        assert_eq!(mode(&root.join("node-join.token")), 0o600);
+        for path in [root.clone(), root.join("logs"), root.join("run"), root.join("node")] {
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o700, "{}", path.display());
+        }
+        drop(place);
     }
 
     #[test]
