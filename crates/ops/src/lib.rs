@@ -7,8 +7,11 @@
 //! Invariants: every operation that changes state is one transaction, with its events in it; a
 //! signal sent afterwards only saves a waiting reader one poll. Nothing here knows HTTP.
 
+pub mod access;
 mod accounts;
+pub mod agents;
 mod artifacts;
+pub mod audit;
 mod blobs;
 mod caller;
 mod events;
@@ -19,6 +22,7 @@ mod signals;
 mod sweeper;
 mod tasks;
 mod tokens;
+pub mod tools;
 mod workflow;
 
 pub use accounts::{AccountError, Accounts, Bootstrap, Origin};

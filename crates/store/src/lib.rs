@@ -11,12 +11,15 @@
 //!
 //! Invariant: the only SQL of the product is in this crate.
 
+mod agent_tokens;
 mod artifacts;
 mod column;
 mod error;
 mod events;
 mod jobs;
 mod leases;
+mod mcp_servers;
+mod mcp_tools;
 mod migrate;
 mod nodes;
 mod operation;
@@ -31,11 +34,14 @@ mod tx;
 mod users;
 mod workflow;
 
+pub use agent_tokens::{AgentToken, Binding};
 pub use artifacts::{Artifact, ArtifactStore};
 pub use error::Error;
 pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
 pub use jobs::{Job, JobStore, NewJob};
 pub use leases::{Fenced, Lease, LeaseStore};
+pub use mcp_servers::{McpServer, ServerTransport};
+pub use mcp_tools::{Definition, McpTool};
 pub use nodes::{Node, NodeStore};
 pub use projects::{Project, ProjectStore};
 pub use sessions::{ApiToken, Session, SessionStore};
