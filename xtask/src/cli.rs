@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::conformance::{self, ConformanceArgs};
 use crate::{bench, ci, guardrails, openapi, testing, tidy, tool};
 
 /// Build, test and guardrail commands of this repository.
@@ -39,6 +40,8 @@ pub enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Let the official MCP conformance suites judge the fixture server and the gateway
+    Conformance(ConformanceArgs),
     /// Build every named binary (dev profile)
     BuildAll,
     /// Measure
@@ -68,6 +71,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Ci => ci::run(out)?,
         Command::Openapi { check: true } => openapi::check(out)?,
         Command::Openapi { check: false } => openapi::write(out)?,
+        Command::Conformance(args) => conformance::run(out, args)?,
         Command::BuildAll => {
             let mut build = tool::cargo(&["build"]);
             tool::succeeds(build.args(tool::binary_package_args()))?

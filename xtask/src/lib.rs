@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod ci;
 pub mod cli;
+pub mod conformance;
 pub mod fault;
 pub mod guardrails;
 pub mod openapi;

@@ -1,4 +1,5 @@
 //! The fixture as its clients see it: over HTTP and over lines, in both eras.
+#![expect(clippy::unwrap_used, reason = "a client that cannot go on fails its test")]
 
 use std::sync::Arc;
 
