@@ -98,11 +98,13 @@ impl Backend for Operations {
             facts.task = seen(self.tasks.get(&who.caller, &task.to_string()).await)?
                 .map(|task| task.project_id);
         }
-        if let Some(job) = needed.job {
-            if let Some(job) = seen(self.tasks.job(&who.caller, job).await)? {
-                let task = seen(self.tasks.get(&who.caller, &job.task_id.to_string()).await)?;
-                facts.job = task.map(|task| (task.id, task.project_id));
-            }
+        let job = match needed.job {
+            Some(job) => seen(self.tasks.job(&who.caller, job).await)?,
+            None => None,
+        };
+        if let Some(job) = job {
+            let task = seen(self.tasks.get(&who.caller, &job.task_id.to_string()).await)?;
+            facts.job = task.map(|task| (task.id, task.project_id));
         }
         Ok(facts)
     }

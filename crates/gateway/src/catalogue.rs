@@ -1,5 +1,6 @@
 //! Lists of tools: exactly what the caller may call, page by page.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -71,15 +72,15 @@ impl ToolPage {
             if self.is_bare { tool.listed_bare.clone() } else { tool.listed.clone() }
         };
         let tools: Vec<_> = self.tools.iter().map(entry).collect();
+        // Writing to a string cannot fail.
         let mut text = format!(r#"{{"tools":[{}]"#, tools.join(","));
         if let Some(next) = &self.next {
-            text.push_str(&format!(r#","nextCursor":"{next}""#));
+            let _ = write!(text, r#","nextCursor":"{next}""#);
         }
         if is_stateless {
             let ttl = protocol::LIST_TTL_MS;
-            text.push_str(&format!(
-                r#","resultType":"complete","ttlMs":{ttl},"cacheScope":"private""#
-            ));
+            let _ =
+                write!(text, r#","resultType":"complete","ttlMs":{ttl},"cacheScope":"private""#);
         }
         text.push('}');
         text

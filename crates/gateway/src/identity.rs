@@ -77,7 +77,7 @@ mod tests {
         let user = UserId::generate();
         Arc::new(Identity {
             token_id: TokenId::generate(),
-            agent: Principal::Pm,
+            agent: Principal::PM,
             user,
             caller: Caller { user, handle: "ada".to_owned(), is_admin: false },
             groups: vec![],

@@ -184,14 +184,14 @@ impl Inner {
         };
         let answer = match acted {
             Ok(Ok(Ok(answer))) => answer,
-            Ok(Ok(Err(fault))) => failed(call, fault),
-            Ok(Err(_)) => failed(call, failure("internal_error", "the tool failed on our side")),
+            Ok(Ok(Err(fault))) => failed(call, &fault),
+            Ok(Err(_)) => failed(call, &failure("internal_error", "the tool failed on our side")),
             Err(_) => {
                 // Whoever works for nobody any longer is told to stop.
                 cancel.cancel();
                 failed(
                     call,
-                    failure("timeout", format!("no answer within {} ms", timeout.as_millis())),
+                    &failure("timeout", format!("no answer within {} ms", timeout.as_millis())),
                 )
             }
         };
@@ -301,12 +301,10 @@ fn judge_result(tool: &Tool, result: &RawValue) -> Result<Option<String>, Failur
     if fields.get("isError").is_some_and(|flag| flag.get() == "true") {
         return Ok(Some("tool_error".to_owned()));
     }
-    if tool.output.is_some() {
-        if let Some(structured) = fields.get("structuredContent") {
-            let value = rpc::read_strictly(structured)
-                .map_err(|fault| failure("bad_response", fault.to_string()))?;
-            check_output(tool, &value)?;
-        }
+    if let (Some(_), Some(structured)) = (&tool.output, fields.get("structuredContent")) {
+        let value = rpc::read_strictly(structured)
+            .map_err(|fault| failure("bad_response", fault.to_string()))?;
+        check_output(tool, &value)?;
     }
     Ok(None)
 }
@@ -369,7 +367,7 @@ impl From<UpstreamError> for Failure {
     }
 }
 
-fn failed(call: &Call, fault: Failure) -> Answer {
+fn failed(call: &Call, fault: &Failure) -> Answer {
     let response = tool_error(call, fault.kind, Stage::Invoke, &fault.message);
     Answer { response, error_type: Some(fault.kind.to_owned()) }
 }

@@ -172,10 +172,11 @@ pub fn reach_server(
 
 /// Whether the caller may speak with a server at all: there is something of it that they may use.
 pub fn may_open(snapshot: &Snapshot, who: &Identity, slug: &str) -> Result<Arc<Server>, Denial> {
-    if let Some(server) = snapshot.server(slug) {
-        if snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, who, tool)) {
-            return Ok(Arc::clone(server));
-        }
+    let is_used = |server: &&Arc<Server>| {
+        snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, who, tool))
+    };
+    if let Some(server) = snapshot.server(slug).filter(is_used) {
+        return Ok(Arc::clone(server));
     }
     reach_server(snapshot, who, slug, "initialize")
 }

@@ -67,6 +67,14 @@ const KEPT: [&str; 4] =
 /// A refusal by rule or switch. Tools have results for that; other methods have codes.
 const DENIED: i32 = 403;
 
+/// A caller at the address of a server.
+pub(crate) struct Visitor<'a> {
+    pub(crate) who: &'a Identity,
+    pub(crate) slug: &'a str,
+    pub(crate) session: &'a SessionKey,
+    pub(crate) listener: Arc<dyn ClientSide>,
+}
+
 impl Inner {
     /// Hands a request on to the server of this address and gives the whole response.
     pub(crate) async fn relay(
@@ -103,7 +111,7 @@ impl Inner {
             None
         };
         let began = Instant::now();
-        let acted = self.act_relay(call, method, &server, client, cancel.clone());
+        let acted = self.act_relay(call, method, &server, (client, cancel.clone()));
         let acted = tokio::select! {
             acted = acted => acted,
             // A subscription lasts as long as its client listens.
@@ -139,9 +147,9 @@ impl Inner {
         call: &Call,
         method: &str,
         server: &Server,
-        client: Arc<dyn ClientSide>,
-        cancel: CancellationToken,
+        with: (Arc<dyn ClientSide>, CancellationToken),
     ) -> Result<(String, Option<String>), UpstreamError> {
+        let (client, cancel) = with;
         let upstream =
             self.upstreams.open(server.id, &call.session, Arc::clone(&call.listener)).await?;
         let message = rpc::request(call.id.get(), method, call.params.get());
@@ -189,30 +197,21 @@ impl Inner {
     }
 
     /// Hands a notification on, if its sender may speak with the server.
-    pub(crate) async fn relay_notification(
-        &self,
-        who: &Identity,
-        slug: &str,
-        session: &SessionKey,
-        listener: Arc<dyn ClientSide>,
-        message: Box<RawValue>,
-    ) {
+    pub(crate) async fn relay_notification(&self, visitor: Visitor<'_>, message: Box<RawValue>) {
+        let Visitor { who, slug, session, listener } = visitor;
         let Ok(server) = pipeline::may_open(&self.snapshot(), who, slug) else { return };
-        if let Ok(upstream) = self.upstreams.open(server.id, session, listener).await {
-            if let Err(fault) = upstream.notify(message).await {
-                debug!("a notification was not delivered to {slug}: {fault}");
-            }
+        let delivered = match self.upstreams.open(server.id, session, listener).await {
+            Ok(upstream) => upstream.notify(message).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = delivered {
+            debug!("a notification was not delivered to {slug}: {fault}");
         }
     }
 
     /// What a server can do, for a client of the stateless revision.
-    pub(crate) async fn capabilities(
-        &self,
-        who: &Identity,
-        slug: &str,
-        session: &SessionKey,
-        listener: Arc<dyn ClientSide>,
-    ) -> Result<Value, RpcError> {
+    pub(crate) async fn capabilities(&self, visitor: Visitor<'_>) -> Result<Value, RpcError> {
+        let Visitor { who, slug, session, listener } = visitor;
         let server = pipeline::may_open(&self.snapshot(), who, slug)
             .map_err(|denial| RpcError::new(DENIED, denial.message))?;
         let upstream = self

@@ -111,11 +111,6 @@ pub trait Upstream: Send + Sync {
 
     /// Sends a whole notification.
     async fn notify(&self, message: Box<RawValue>) -> Result<(), UpstreamError>;
-
-    /// From now on, what the server says outside of requests (changed lists and resources, requests
-    /// of its own) goes to `client`, the session's standing stream. Once for each session; until
-    /// then it is lost.
-    fn listen(&self, _client: Arc<dyn ClientSide>) {}
 }
 
 /// Every server behind the gateway.

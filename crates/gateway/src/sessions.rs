@@ -341,7 +341,7 @@ mod tests {
         let (sender, mut receiver) = mpsc::channel(1);
         let question = rpc::request("\"q\"", "sampling/createMessage", r#"{"n":1}"#);
         let client = async {
-            let sent = receiver.recv().await.unwrap();
+            let sent: Box<RawValue> = receiver.recv().await.unwrap();
             assert_eq!(
                 sent.get(),
                 r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"n":1}}"#

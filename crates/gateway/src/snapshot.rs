@@ -92,6 +92,7 @@ pub struct Tool {
 /// Which scoped ids a tool's arguments may hold. Tools of installed servers have none: what they
 /// call `task_id` is not ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four kinds of ids, each there or not")]
 pub struct ScopedIds {
     /// `task_id`
     pub task: bool,

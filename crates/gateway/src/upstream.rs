@@ -38,7 +38,7 @@ use serde_json::Value;
 
 pub use listing::Listing;
 pub use pool::Pool;
-pub use stdio::{Launch, Process, ProcessHandle, SpawnError, SpawnSandboxed};
+pub use stdio::{Launch, NoProcesses, Process, ProcessHandle, SpawnError, SpawnSandboxed};
 
 /// How servers are treated.
 #[derive(Debug, Clone)]

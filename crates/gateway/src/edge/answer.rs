@@ -96,7 +96,7 @@ pub(super) fn events(events: Events) -> Response {
         let next = match events.next().await {
             Next::Silence if events.last.is_none() => return None,
             Next::Silence => Next::Answer(answer_of(&mut events.last).await),
-            next => next,
+            next @ (Next::Message(_) | Next::Answer(_) | Next::Quiet) => next,
         };
         match next {
             Next::Message(message) => Some((event(message.get()), Some(events))),

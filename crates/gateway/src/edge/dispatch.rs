@@ -19,7 +19,7 @@ use crate::gateway::Inner;
 use crate::identity::{Identity, TokenHash};
 use crate::invoke::Call;
 use crate::protocol;
-use crate::relay;
+use crate::relay::{self, Visitor};
 use crate::rpc::{self, Fields, METHOD_NOT_FOUND, RpcError};
 use crate::seams::{ClientAbout, ClientSide, SessionKey};
 use crate::sessions::Session;
@@ -99,9 +99,10 @@ impl Asked {
             return;
         }
         if let Some(slug) = self.face.as_deref().filter(|_| method != "notifications/initialized") {
-            self.inner
-                .relay_notification(&self.who, slug, &session.key(), self.listener(), message)
-                .await;
+            let key = session.key();
+            let visitor =
+                Visitor { who: &self.who, slug, session: &key, listener: self.listener() };
+            self.inner.relay_notification(visitor, message).await;
         }
     }
 
@@ -109,7 +110,10 @@ impl Asked {
         let capabilities = match &self.face {
             None => Ok(protocol::own_capabilities()),
             Some(slug) => {
-                self.inner.capabilities(&self.who, slug, &self.key(), self.listener()).await
+                let key = self.key();
+                let visitor =
+                    Visitor { who: &self.who, slug, session: &key, listener: self.listener() };
+                self.inner.capabilities(visitor).await
             }
         };
         match capabilities {

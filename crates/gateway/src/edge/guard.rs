@@ -21,7 +21,7 @@ pub(super) fn check(headers: &HeaderMap, options: &GatewayOptions) -> Result<(),
     };
     // HTTP/2 has no Host header; its authority was checked against the address by the listener.
     if host.is_some_and(|host| !is_ours(without_port(host))) {
-        return Err(refuse("this name is not among gateway.allowed_hosts"));
+        return Err(Box::new(refuse("this name is not among gateway.allowed_hosts")));
     }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
@@ -30,12 +30,12 @@ pub(super) fn check(headers: &HeaderMap, options: &GatewayOptions) -> Result<(),
     if is_listed || name.is_some_and(is_ours) {
         Ok(())
     } else {
-        Err(refuse("this origin is not among gateway.allowed_origins"))
+        Err(Box::new(refuse("this origin is not among gateway.allowed_origins")))
     }
 }
 
-fn refuse(text: &str) -> Box<Response> {
-    Box::new(answer::refusal(StatusCode::FORBIDDEN, &RpcError::new(INVALID_REQUEST, text)))
+fn refuse(text: &str) -> Response {
+    answer::refusal(StatusCode::FORBIDDEN, &RpcError::new(INVALID_REQUEST, text))
 }
 
 fn without_port(authority: &str) -> &str {

@@ -46,7 +46,11 @@ impl From<StoreError> for ToolFault {
                 );
                 Self::new("service_unavailable", "the database does not answer: try again shortly")
             }
-            _ => Self::internal(&fault),
+            StoreError::Duplicate { .. }
+            | StoreError::Statement(_)
+            | StoreError::Unreadable { .. }
+            | StoreError::Newer { .. }
+            | StoreError::UnknownEngine { .. } => Self::internal(&fault),
         }
     }
 }

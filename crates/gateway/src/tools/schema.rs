@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// An object with these members and no others.
+#[expect(clippy::needless_pass_by_value, reason = "callers write the members in place")]
 pub(super) fn object(required: &[&str], members: Value) -> Value {
     json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false })
 }

@@ -70,6 +70,13 @@ impl Conversation {
         lock(&self.used).elapsed()
     }
 
+    /// From now on, what the server says outside of requests goes to `client`.
+    pub(super) fn attach(&self, session: &str, client: &Arc<dyn ClientSide>) {
+        if self.hub.add_listener(session, client) {
+            bridge::listen(self);
+        }
+    }
+
     /// Ends it; what is under way fails.
     pub(super) async fn close(&self) {
         self.hub.closed.cancel();
@@ -113,7 +120,8 @@ impl Conversation {
             answer = self.hub.link.exchange(&request, &self.hub) => {
                 self.gate.judge(&answer);
                 // A server that was merely slow still works on it.
-                underway.is_wanted = answer == Err(LinkError::Failed(UpstreamError::Timeout));
+                underway.is_wanted =
+                    matches!(answer, Err(LinkError::Failed(UpstreamError::Timeout)));
                 answer
             }
         }?;
@@ -171,11 +179,6 @@ impl Upstream for Conversation {
             return Ok(());
         }
         Ok(self.hub.link.send(message.get()).await?)
-    }
-
-    fn listen(&self, client: Arc<dyn ClientSide>) {
-        self.hub.add_listener(client);
-        bridge::listen(self);
     }
 }
 

@@ -5,7 +5,7 @@
 //! its token, and the rest goes to the one client the conversation belongs to. A conversation that
 //! several clients share passes on only what certainly belongs to one of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -61,7 +61,8 @@ pub(super) struct Hub {
     /// Told when the server's lists change.
     pub(super) changed: Arc<Notify>,
     calls: Mutex<HashMap<u64, Arc<Call>>>,
-    listeners: Mutex<Vec<Arc<dyn ClientSide>>>,
+    /// Who hears what belongs to no request, by session.
+    listeners: Mutex<BTreeMap<String, Arc<dyn ClientSide>>>,
     questions: AtomicUsize,
 }
 
@@ -133,19 +134,27 @@ impl Hub {
         }
     }
 
-    /// Adds somebody who hears what belongs to no request.
-    pub(super) fn add_listener(&self, client: Arc<dyn ClientSide>) {
+    /// Adds somebody who hears what belongs to no request; says if the session had nobody yet.
+    pub(super) fn add_listener(&self, session: &str, client: &Arc<dyn ClientSide>) -> bool {
         let mut listeners = lock(&self.listeners);
-        if self.ownership == Ownership::Exclusive {
-            listeners.clear();
+        if listeners.contains_key(session) {
+            return false;
         }
-        listeners.push(client);
+        listeners.insert(session.to_owned(), Arc::clone(client)).is_none()
+    }
+
+    /// A session is over.
+    pub(super) fn remove_listener(&self, session: &str) {
+        lock(&self.listeners).remove(session);
+    }
+
+    fn listeners(&self) -> Vec<Arc<dyn ClientSide>> {
+        lock(&self.listeners).values().cloned().collect()
     }
 
     /// Tells everybody who listens; for what was subscribed to on their behalf.
     pub(super) async fn broadcast(&self, message: Box<RawValue>) {
-        let listeners = lock(&self.listeners).clone();
-        for client in listeners {
+        for client in self.listeners() {
             let _ = tokio::time::timeout(PATIENCE, client.notify(message.clone())).await;
         }
     }
@@ -214,7 +223,7 @@ impl Hub {
     fn audience(&self, method: &str) -> Vec<Arc<dyn ClientSide>> {
         match method {
             // That a list changed is no secret of anybody.
-            method if method.ends_with("/list_changed") => lock(&self.listeners).clone(),
+            method if method.ends_with("/list_changed") => self.listeners(),
             "notifications/resources/updated" => {
                 self.listener().or_else(|| self.only_caller()).into_iter().collect()
             }
@@ -265,8 +274,7 @@ impl Hub {
 
     /// The one session of the conversation, if it has only one.
     fn listener(&self) -> Option<Arc<dyn ClientSide>> {
-        let listeners = lock(&self.listeners);
-        listeners.first().filter(|_| self.ownership == Ownership::Exclusive).cloned()
+        self.listeners().pop().filter(|_| self.ownership == Ownership::Exclusive)
     }
 
     async fn send_back(&self, text: String) {

@@ -209,7 +209,9 @@ pub(super) fn result_for_client(result: &RawValue, origin: &Origin) -> Option<Bo
 fn subscription(fields: &Fields<'_>, id: &RawValue) -> Option<String> {
     let meta = Fields::read(fields.get("_meta")?).ok()?;
     meta.get(META_SUBSCRIPTION)?;
-    Some(rebuild(&meta, &[(META_SUBSCRIPTION, Some(id.get().to_owned()))]))
+    // A subscription that was made on behalf of a session has no id that its client knows.
+    let id = (id.get() != "null").then(|| id.get().to_owned());
+    Some(rebuild(&meta, &[(META_SUBSCRIPTION, id)]))
 }
 
 /// What the header `Mcp-Name` must repeat, for the methods that have it.

@@ -42,8 +42,8 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { task_id, path } = read(arguments)?;
     let task = task_id.to_string();
-    let artifacts = &context.services.artifacts;
-    let (artifact, file) = artifacts.open(&context.who.caller, &task, &path).await?;
+    let files = &context.services.artifacts;
+    let (artifact, file) = files.open(&context.who.caller, &task, &path).await?;
     if artifact.size_bytes > MAX_BYTES {
         let text = format!(
             "the file has {} bytes; this tool gives at most {MAX_BYTES}",
@@ -51,10 +51,10 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         );
         return Err(ToolFault::invalid(text));
     }
-    let mut content = vec![];
+    let mut bytes = vec![];
     file.take(MAX_BYTES.unsigned_abs())
-        .read_to_end(&mut content)
+        .read_to_end(&mut bytes)
         .await
         .map_err(|fault| ToolFault::internal(&fault))?;
-    Ok(json!({ "artifact": show(artifact)?, "content_bytes_base64": STANDARD.encode(content) }))
+    Ok(json!({ "artifact": show(artifact)?, "content_bytes_base64": STANDARD.encode(bytes) }))
 }

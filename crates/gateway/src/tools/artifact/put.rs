@@ -45,10 +45,10 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { task_id, path, content_bytes_base64 } = read(arguments)?;
-    let content = STANDARD
+    let bytes = STANDARD
         .decode(content_bytes_base64)
         .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
     let task = task_id.to_string();
-    let artifacts = &context.services.artifacts;
-    show(artifacts.store(&context.who.caller, &task, &path, content.into()).await?)
+    let files = &context.services.artifacts;
+    show(files.store(&context.who.caller, &task, &path, bytes.into()).await?)
 }

@@ -1,5 +1,7 @@
 //! `help.get`
 
+use std::future::ready;
+
 use cynode_domain::policy::ToolScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,7 +26,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     scope: ToolScope::Both,
     input,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| Box::pin(ready(run(&context, arguments))),
 };
 
 fn input() -> Value {
@@ -43,7 +45,7 @@ struct Arguments {
     topic: Option<String>,
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+fn run(context: &ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { topic } = read(arguments)?;
     let topic = topic.unwrap_or_else(|| "overview".to_owned());
     let found = TOPICS.iter().find(|(name, _)| *name == topic);
