@@ -99,6 +99,16 @@ words! {
         Deny = "deny",
     }
 
+    /// What came of a call.
+    CallStatus("call status") {
+        /// It is still going on, or its process died and has not come back.
+        Pending = "pending",
+        /// It did what it should.
+        Success = "success",
+        /// It was refused, or failed.
+        Error = "error",
+    }
+
     /// The stages of the decision about a tool call, in the order in which they are asked.
     Stage("stage") {
         /// Who is calling.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
     CallId, ChainId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId,
 };
-use cynode_domain::policy::{Effect, Stage};
+use cynode_domain::policy::{CallStatus, Effect, Stage};
 use serde::{Deserialize, Serialize};
 
 /// Which calls are wanted.
@@ -39,18 +39,6 @@ pub struct AuditQuery {
     /// Before this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
-}
-
-/// What came of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStatus {
-    /// It is still going on, or its process died and has not come back.
-    Pending,
-    /// It did what it should.
-    Success,
-    /// It was refused, or failed.
-    Error,
 }
 
 /// One tool call.
