@@ -1,1 +1,54 @@
-//! Being built.
+//! Measurements of the real processes, each against a baseline of the same run.
+//!
+//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls. Figures are printed with their goals and never
+//! judged by the exit code: tests assert behaviour, this shows time and memory.
+
+pub mod gateway;
+mod memory;
+mod processes;
+mod sample;
+mod table;
+mod tasks;
+pub mod up;
+
+use std::io::Write;
+
+use clap::{Parser, Subcommand};
+
+/// Measures what people wait for, and what it costs them.
+#[derive(Debug, Parser)]
+#[command(name = "cynode-bench", version)]
+pub struct Cli {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start-up time, memory and task overhead of `cynode up`.
+    Up(up::UpArgs),
+    /// Tool calls, direct and through the gateway.
+    Gateway(gateway::GatewayArgs),
+}
+
+/// Measures, and prints a table to `out`.
+pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Up(args) => Box::pin(up::run(&args, out)).await,
+        Command::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_bench_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -54,6 +54,12 @@ pub enum Command {
 pub enum Bench {
     /// CPU-seconds of a clean release build, by crate
     Build,
+    /// Tool calls, direct and through the gateway: rate, latency, CPU and memory
+    Gateway {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Start-up time, memory and task overhead of `cynode up`
     Up {
         /// Passed on to the benchmark
@@ -77,6 +83,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             tool::succeeds(build.args(tool::binary_package_args()))?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
+        Command::Bench(Bench::Gateway { args }) => bench::gateway::run(&args)?,
         Command::Bench(Bench::Up { args }) => {
             let mut up = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "up"]);
             tool::succeeds(up.args(args))?
