@@ -67,14 +67,14 @@ impl Default for UpstreamOptions {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
-            quiet_timeout: Duration::from_secs(60),
+            quiet_timeout: Duration::from_mins(1),
             greeting_timeout: Duration::from_secs(15),
             probe_timeout: Duration::from_secs(3),
             max_response_bytes: 4 * 1024 * 1024,
             calls_per_server: 256,
             processes_per_server: 8,
-            refresh_every: Duration::from_secs(60),
-            idle: Duration::from_secs(1800),
+            refresh_every: Duration::from_mins(1),
+            idle: Duration::from_mins(30),
         }
     }
 }

@@ -50,7 +50,9 @@ pub(super) fn answer_for(conversation: &Conversation, asked: &Asked<'_>) -> Opti
     let text = |name: &str| serde_json::from_str::<String>(param(name)?.get()).ok();
     match asked.method.as_str() {
         "ping" => {}
-        "logging/setLevel" => *lock(&kept.log_level) = param("level").map(|level| level.get().to_owned()),
+        "logging/setLevel" => {
+            *lock(&kept.log_level) = param("level").map(|level| level.get().to_owned());
+        }
         "resources/subscribe" => {
             lock(&kept.resources).insert(text("uri")?);
             listen(conversation);
@@ -227,12 +229,13 @@ async fn ask(
         () = cancel.cancelled() => return Err(UpstreamError::Canceled),
         answer = client.ask(rpc::raw(message.to_string())) => answer,
     };
-    let gone = |_| UpstreamError::Unavailable("it asks the client, which cannot be asked".to_owned());
+    let gone =
+        |_| UpstreamError::Unavailable("it asks the client, which cannot be asked".to_owned());
     let answer = answer.map_err(gone)?;
     match Incoming::read(&answer)? {
-        Incoming::Response { body: Body::Result(result), .. } => {
-            serde_json::from_str(result.get()).map(Ok).map_err(|error| UpstreamError::Protocol(error.to_string()))
-        }
+        Incoming::Response { body: Body::Result(result), .. } => serde_json::from_str(result.get())
+            .map(Ok)
+            .map_err(|error| UpstreamError::Protocol(error.to_string())),
         Incoming::Response { body: Body::Error(error), .. } => Ok(Err(error.to_owned())),
         Incoming::Request { .. } | Incoming::Notification { .. } => {
             Err(UpstreamError::Protocol("the client answered with no answer".to_owned()))

@@ -216,7 +216,9 @@ async fn greet(
         (Ok(answer), _) => answer?,
         // Some older servers do not answer what they do not know.
         (Err(_), Greeting::Discover) => return Err(GreetingError::NotSpoken),
-        (Err(_), Greeting::Initialize) => return Err(GreetingError::Failed(UpstreamError::Timeout)),
+        (Err(_), Greeting::Initialize) => {
+            return Err(GreetingError::Failed(UpstreamError::Timeout));
+        }
     };
     let met = greeting.learn(&answer)?;
     hub.link.agree(&met.era);

@@ -34,8 +34,12 @@ impl Pool {
                 () = tokio::time::sleep(self.options.refresh_every) => {}
             }
         }
-        watched.into_values().for_each(|watched| watched.stop.cancel());
-        self.sites().iter().for_each(|site| self.drop_site(site.server.id));
+        for watched in watched.into_values() {
+            watched.stop.cancel();
+        }
+        for site in self.sites() {
+            self.drop_site(site.server.id);
+        }
     }
 
     /// Compares the servers that are watched with those that are installed.
@@ -54,7 +58,8 @@ impl Pool {
         }
         for server in installed {
             // A forgotten server has lost its site, and its watch has ended with that.
-            let is_watched = watched.get(&server.id).is_some_and(|watched| !watched.stop.is_cancelled());
+            let is_watched =
+                watched.get(&server.id).is_some_and(|watched| !watched.stop.is_cancelled());
             if !is_watched {
                 let stop = self.watch(&server);
                 watched.insert(server.id, Watched { stop, server });

@@ -60,7 +60,9 @@ impl Greeting {
         };
         let result = match body {
             Body::Result(result) => result,
-            Body::Error(_) if body.code().is_some_and(|code| STATELESS_REFUSALS.contains(&code)) => {
+            Body::Error(_)
+                if body.code().is_some_and(|code| STATELESS_REFUSALS.contains(&code)) =>
+            {
                 return Err(refusal("it refuses to be discovered"));
             }
             Body::Error(_) => return Err(GreetingError::NotSpoken),
@@ -92,9 +94,11 @@ pub(super) enum GreetingError {
 impl From<LinkError> for GreetingError {
     fn from(error: LinkError) -> Self {
         match error {
-            LinkError::Refused { status: 400..=499 } if !other_would_fail(&error) => Self::NotSpoken,
+            LinkError::Refused { status: 400..=499 } if !other_would_fail(&error) => {
+                Self::NotSpoken
+            }
             LinkError::Stale => Self::NotSpoken,
-            other => Self::Failed(other.into()),
+            LinkError::Refused { .. } | LinkError::Failed(_) => Self::Failed(error.into()),
         }
     }
 }
@@ -181,8 +185,11 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_know_a_greeting_is_greeted_otherwise() {
-        let refusal = rpc::raw(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}"#.into());
-        let odd = rpc::raw(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01"}}"#.into());
+        let refusal =
+            rpc::raw(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":""}}"#.into());
+        let odd = rpc::raw(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01"}}"#.into(),
+        );
 
         assert!(matches!(Greeting::Discover.learn(&refusal), Err(GreetingError::NotSpoken)));
         assert!(matches!(Greeting::Initialize.learn(&odd), Err(GreetingError::NotSpoken)));

@@ -37,7 +37,9 @@ impl Gate {
     /// Whether the server may be tried.
     pub(super) fn admit(&self) -> Result<(), UpstreamError> {
         self.breaker.admit().map_err(|Open| {
-            UpstreamError::Unavailable("it failed several times and is left alone for a while".to_owned())
+            UpstreamError::Unavailable(
+                "it failed several times and is left alone for a while".to_owned(),
+            )
         })
     }
 

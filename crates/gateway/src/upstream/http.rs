@@ -56,7 +56,8 @@ impl HttpLink {
         let status = response.status();
         let body = self.endpoint.body(response, quiet).await?;
         if status.is_success() {
-            let text = String::from_utf8(body).map_err(|_| LinkError::protocol("it is not UTF-8"))?;
+            let text =
+                String::from_utf8(body).map_err(|_| LinkError::protocol("it is not UTF-8"))?;
             return RawValue::from_string(text)
                 .map_err(|error| LinkError::protocol(format!("it is no JSON: {error}")));
         }
@@ -69,7 +70,9 @@ impl HttpLink {
                 Err(LinkError::Stale)
             }
             Some(message) if is_answer(status) => Ok(message),
-            _ if status == StatusCode::NOT_FOUND && voice.session.is_some() => Err(LinkError::Stale),
+            _ if status == StatusCode::NOT_FOUND && voice.session.is_some() => {
+                Err(LinkError::Stale)
+            }
             _ => Err(LinkError::Refused { status: status.as_u16() }),
         }
     }
@@ -93,17 +96,23 @@ fn speaks_of_session(status: StatusCode, voice: &Voice, message: &RawValue) -> b
     if voice.session.is_none() {
         return false;
     }
-    let Ok(Incoming::Response { id: None, body: Body::Error(error) }) = Incoming::read(message) else {
+    let Ok(Incoming::Response { id: None, body: Body::Error(error) }) = Incoming::read(message)
+    else {
         return status == StatusCode::NOT_FOUND;
     };
-    let text = Fields::read(error).ok().and_then(|fields| fields.text("message")).unwrap_or_default();
+    let text =
+        Fields::read(error).ok().and_then(|fields| fields.text("message")).unwrap_or_default();
     status == StatusCode::NOT_FOUND
         || status == StatusCode::BAD_REQUEST && text.to_lowercase().contains("session")
 }
 
 #[async_trait]
 impl Link for HttpLink {
-    async fn exchange(&self, request: &Outgoing, hub: &Arc<Hub>) -> Result<Box<RawValue>, LinkError> {
+    async fn exchange(
+        &self,
+        request: &Outgoing,
+        hub: &Arc<Hub>,
+    ) -> Result<Box<RawValue>, LinkError> {
         let voice = self.voice_for(&request.method);
         let response = self.endpoint.post(&voice, &request.text, Some(request)).await?;
         if request.method == "initialize" {
@@ -114,7 +123,9 @@ impl Link for HttpLink {
         }
         let message = self.read(response, &voice, Some(hub)).await?;
         match Incoming::read(&message) {
-            Ok(Incoming::Response { id, .. }) if id.is_none_or(|id| id == request.id) => Ok(message),
+            Ok(Incoming::Response { id, .. }) if id.is_none_or(|id| id == request.id) => {
+                Ok(message)
+            }
             Ok(_) => Err(LinkError::protocol("it answered another request")),
             Err(error) => Err(LinkError::Failed(error)),
         }

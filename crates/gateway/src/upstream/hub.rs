@@ -66,12 +66,15 @@ pub(super) struct Hub {
     questions: AtomicUsize,
 }
 
+/// What a request gets.
+pub(super) type Answer = Result<Box<RawValue>, LinkError>;
+
 /// A request under way.
 pub(super) struct Call {
     pub(super) client: Arc<dyn ClientSide>,
     pub(super) origin: Origin,
     /// Where the answer goes, on links that have one stream for all.
-    reply: Mutex<Option<oneshot::Sender<Result<Box<RawValue>, LinkError>>>>,
+    reply: Mutex<Option<oneshot::Sender<Answer>>>,
     /// Whether something was heard of it since the last look.
     pub(super) stirred: AtomicBool,
 }
@@ -111,14 +114,14 @@ impl Hub {
     }
 
     /// Where the answer to a request will arrive that is heard on a stream for everything.
-    pub(super) fn expect(&self, id: u64) -> Option<oneshot::Receiver<Result<Box<RawValue>, LinkError>>> {
+    pub(super) fn expect(&self, id: u64) -> Option<oneshot::Receiver<Answer>> {
         let (sender, receiver) = oneshot::channel();
         *lock(&self.call(id)?.reply) = Some(sender);
         Some(receiver)
     }
 
     /// Hands an answer to whoever waits for it.
-    pub(super) fn settle(&self, id: u64, answer: Result<Box<RawValue>, LinkError>) {
+    pub(super) fn settle(&self, id: u64, answer: Answer) {
         let reply = self.call(id).and_then(|call| lock(&call.reply).take());
         if let Some(reply) = reply {
             // Whoever waited may have given up in the meantime.
@@ -167,7 +170,7 @@ impl Hub {
     /// Takes a message of the server that is not the answer to a request on a stream of its own.
     pub(super) async fn hear(self: &Arc<Self>, message: Box<RawValue>, heard: Heard) {
         match Incoming::read(&message) {
-            Ok(Incoming::Request { id, method, .. }) => {
+            Ok(Incoming::Request { id, method }) => {
                 let id = id.to_owned();
                 self.answer(message, &id, &method, heard);
             }
@@ -177,7 +180,9 @@ impl Hub {
             Ok(Incoming::Response { id: Some(id), .. }) if heard == Heard::Standing => {
                 self.settle(id, Ok(message));
             }
-            Ok(Incoming::Response { .. }) => tracing::debug!("a server answered what was not asked"),
+            Ok(Incoming::Response { .. }) => {
+                tracing::debug!("a server answered what was not asked");
+            }
             Err(error) => tracing::debug!(%error, "a server said something unintelligible"),
         }
     }
@@ -193,7 +198,9 @@ impl Hub {
             self.changed.notify_one();
         }
         let call = match (method, heard) {
-            ("notifications/progress", _) => message::progress_token(params).and_then(|id| self.call(id)),
+            ("notifications/progress", _) => {
+                message::progress_token(params).and_then(|id| self.call(id))
+            }
             (_, Heard::During(id)) => self.call(id),
             (_, Heard::Standing) => None,
         };
@@ -234,12 +241,19 @@ impl Hub {
     /// The client of the only request under way; any of them if all are of one session.
     fn only_caller(&self) -> Option<Arc<dyn ClientSide>> {
         let calls = lock(&self.calls);
-        let newest = calls.iter().max_by_key(|(id, _)| **id).map(|(_, call)| Arc::clone(&call.client));
+        let newest =
+            calls.iter().max_by_key(|(id, _)| **id).map(|(_, call)| Arc::clone(&call.client));
         newest.filter(|_| self.ownership == Ownership::Exclusive || calls.len() == 1)
     }
 
     /// Answers a question of the server, beside everything else.
-    fn answer(self: &Arc<Self>, question: Box<RawValue>, id: &RawValue, method: &str, heard: Heard) {
+    fn answer(
+        self: &Arc<Self>,
+        question: Box<RawValue>,
+        id: &RawValue,
+        method: &str,
+        heard: Heard,
+    ) {
         let hub = Arc::clone(self);
         let refuse = |code, text: &str| rpc::error(Some(id), &RpcError::new(code, text));
         if method == "ping" {

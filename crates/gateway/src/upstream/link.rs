@@ -15,7 +15,11 @@ use crate::seams::UpstreamError;
 pub(super) trait Link: Send + Sync {
     /// Sends a request and waits for the whole response to it. What else the server says meanwhile
     /// is given to `hub`.
-    async fn exchange(&self, request: &Outgoing, hub: &Arc<Hub>) -> Result<Box<RawValue>, LinkError>;
+    async fn exchange(
+        &self,
+        request: &Outgoing,
+        hub: &Arc<Hub>,
+    ) -> Result<Box<RawValue>, LinkError>;
 
     /// Sends a message that nobody answers.
     async fn send(&self, message: &str) -> Result<(), LinkError>;
@@ -78,7 +82,9 @@ impl From<LinkError> for UpstreamError {
                 Self::Unavailable("it does not accept the configured credentials".to_owned())
             }
             LinkError::Refused { status: 429 } => Self::Busy,
-            LinkError::Refused { status } => Self::Unavailable(format!("it answered HTTP {status}")),
+            LinkError::Refused { status } => {
+                Self::Unavailable(format!("it answered HTTP {status}"))
+            }
             LinkError::Failed(error) => error,
         }
     }

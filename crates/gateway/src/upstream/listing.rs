@@ -55,12 +55,12 @@ impl Listing {
 
     /// The tools, read. One that has no name is no tool.
     pub(super) fn seen_tools(&self) -> Vec<SeenTool> {
-        let read = |tool: &Box<RawValue>| {
+        let read = |tool: &RawValue| {
             let definition = rpc::read_strictly(tool).ok()?;
             let name = definition.get("name")?.as_str()?.to_owned();
             Some(SeenTool { name, definition })
         };
-        self.tools.iter().filter_map(read).collect()
+        self.tools.iter().filter_map(|tool| read(tool)).collect()
     }
 }
 
@@ -78,7 +78,8 @@ async fn all(
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES {
-        let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let params =
+            cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         let mut page = page(conversation, method, &params).await?;
         let found: Vec<Box<RawValue>> = page
             .remove(member)
@@ -91,7 +92,9 @@ async fn all(
         cursor = page.remove("nextCursor").and_then(|next| serde_json::from_str(next.get()).ok());
         match &cursor {
             None => return Ok(items),
-            Some(cursor) if !cursors.insert(cursor.clone()) => return Err(wrong("the pages go in a circle")),
+            Some(cursor) if !cursors.insert(cursor.clone()) => {
+                return Err(wrong("the pages go in a circle"));
+            }
             Some(_) => {}
         }
     }
@@ -107,9 +110,8 @@ async fn page(
     let request = rpc::request("0", method, &params.to_string());
     let answer = conversation.request(request, client, CancellationToken::new()).await?;
     match Incoming::read(&answer)? {
-        Incoming::Response { body: Body::Result(result), .. } => {
-            serde_json::from_str(result.get()).map_err(|error| UpstreamError::Protocol(error.to_string()))
-        }
+        Incoming::Response { body: Body::Result(result), .. } => serde_json::from_str(result.get())
+            .map_err(|error| UpstreamError::Protocol(error.to_string())),
         Incoming::Response { .. } | Incoming::Request { .. } | Incoming::Notification { .. } => {
             Err(UpstreamError::Protocol(format!("{method} is refused")))
         }

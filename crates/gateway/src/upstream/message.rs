@@ -128,7 +128,7 @@ impl Told<'_> {
 /// One message of a server.
 #[derive(Debug)]
 pub(super) enum Incoming<'a> {
-    Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
+    Request { id: &'a RawValue, method: String },
     Notification { method: String, params: Option<&'a RawValue> },
     Response { id: Option<u64>, body: Body<'a> },
 }
@@ -146,10 +146,10 @@ impl<'a> Incoming<'a> {
         let fields = Fields::read(message).map_err(|error| wrong(error.to_string()))?;
         let id = fields.get("id");
         if let Some(method) = fields.text("method") {
-            let (method, params) = (method.into_owned(), fields.get("params"));
+            let method = method.into_owned();
             return Ok(match id {
-                Some(id) => Self::Request { id, method, params },
-                None => Self::Notification { method, params },
+                Some(id) => Self::Request { id, method },
+                None => Self::Notification { method, params: fields.get("params") },
             });
         }
         let body = match (fields.get("result"), fields.get("error")) {
@@ -185,7 +185,11 @@ pub(super) fn progress_token(params: Option<&RawValue>) -> Option<u64> {
 }
 
 /// A notification about a request, as the client knows the request.
-pub(super) fn for_client(method: &str, params: Option<&RawValue>, origin: &Origin) -> Option<Box<RawValue>> {
+pub(super) fn for_client(
+    method: &str,
+    params: Option<&RawValue>,
+    origin: &Origin,
+) -> Option<Box<RawValue>> {
     let fields = Fields::read(params?).ok()?;
     let mut changes = vec![];
     if method == "notifications/progress" {
@@ -227,8 +231,8 @@ fn name_of(method: &str, params: Option<&RawValue>) -> Option<String> {
 
 /// An object again, with members replaced, added, or (without a value) left out.
 pub(super) fn rebuild(fields: &Fields<'_>, changes: &[(&str, Option<String>)]) -> String {
-    let changed = |name: &str| changes.iter().find(|(changed, _)| *changed == name);
-    let kept = fields.iter().filter_map(|(name, value)| match changed(name) {
+    let change = |name: &str| changes.iter().find(|(changed, _)| *changed == name);
+    let kept = fields.iter().filter_map(|(name, value)| match change(name) {
         Some((_, new)) => new.as_deref().map(|new| (name, new)),
         None => Some((name, value.get())),
     });
@@ -334,7 +338,8 @@ mod tests {
         let update = rpc::raw(json!({"uri": "a", "_meta": {META_SUBSCRIPTION: 7}}).to_string());
 
         let progress = for_client("notifications/progress", Some(&params), &origin).unwrap();
-        let updated = for_client("notifications/resources/updated", Some(&update), &origin).unwrap();
+        let updated =
+            for_client("notifications/resources/updated", Some(&update), &origin).unwrap();
 
         let progress: Value = serde_json::from_str(progress.get()).unwrap();
         assert_eq!(progress["params"]["progressToken"], "mine");

@@ -24,7 +24,7 @@ use super::{InstalledServer, UpstreamOptions};
 use crate::seams::{ClientAbout, SessionKey, UpstreamError};
 
 /// How long it is remembered that a server does not speak a revision.
-const MEMORY: Duration = Duration::from_secs(600);
+const MEMORY: Duration = Duration::from_mins(10);
 /// What a client may be asked by a server.
 const QUESTIONS: [&str; 3] = ["sampling", "elicitation", "roots"];
 
@@ -163,7 +163,11 @@ impl Site {
         opened.map(Arc::new)
     }
 
-    async fn greet(&self, place: &Place, client: &ClientAbout) -> Result<Conversation, UpstreamError> {
+    async fn greet(
+        &self,
+        place: &Place,
+        client: &ClientAbout,
+    ) -> Result<Conversation, UpstreamError> {
         let (is_stateless, ownership) = match place {
             Place::Own(session) => (session.is_stateless, Ownership::Exclusive),
             Place::Shared { is_stateless } => (*is_stateless, Ownership::Shared),
@@ -178,7 +182,8 @@ impl Site {
                 None => self.connect(ownership).await?,
             };
             let gate = Arc::clone(&self.gate);
-            let opened = Conversation::open(Arc::clone(&connected), gate, &self.options, client, greeting);
+            let opened =
+                Conversation::open(Arc::clone(&connected), gate, &self.options, client, greeting);
             match opened.await {
                 Ok(conversation) => {
                     self.introduced();
@@ -244,7 +249,9 @@ impl Site {
     /// A session is over.
     pub(super) fn close(&self, session: &SessionKey) {
         let slot = lock(&self.talks).remove(&Place::Own(session.clone()));
-        slot.into_iter().for_each(|slot| self.end(&slot));
+        if let Some(slot) = slot {
+            self.end(&slot);
+        }
         for slot in lock(&self.talks).values() {
             if let Some(conversation) = slot.get() {
                 conversation.hub.remove_listener(&session.id);
@@ -260,14 +267,18 @@ impl Site {
         };
         let unused: Vec<Slot> =
             lock(&self.talks).extract_if(|_, slot| is_unused(slot)).map(|(_, slot)| slot).collect();
-        unused.iter().for_each(|slot| self.end(slot));
+        for slot in unused {
+            self.end(&slot);
+        }
     }
 
     /// The server is removed or changed: everything ends.
     pub(super) fn end_all(&self) {
         self.closed.cancel();
         let slots: Vec<Slot> = lock(&self.talks).drain().map(|(_, slot)| slot).collect();
-        slots.iter().for_each(|slot| self.end(slot));
+        for slot in slots {
+            self.end(&slot);
+        }
     }
 
     fn end(&self, slot: &Slot) {

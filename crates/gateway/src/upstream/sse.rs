@@ -30,13 +30,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Reads events of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            line: vec![],
-            event: Event::default(),
-            has_data: false,
-            after_return: false,
-            limit,
-        }
+        Self { line: vec![], event: Event::default(), has_data: false, after_return: false, limit }
     }
 
     /// Takes a piece of the stream; the events that it completes go to `events`.
@@ -72,7 +66,8 @@ impl Reader {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            if std::mem::take(&mut self.has_data) || event.id.is_some() || event.retry_ms.is_some() {
+            if std::mem::take(&mut self.has_data) || event.id.is_some() || event.retry_ms.is_some()
+            {
                 events.push(event);
             }
             return;
@@ -113,7 +108,8 @@ mod tests {
 
     #[test]
     fn events_are_put_together_however_they_are_cut() {
-        let stream = b": hello\r\n\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\n";
+        let stream =
+            b": hello\r\n\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\n";
 
         let whole = read(&[stream]);
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
@@ -135,7 +131,8 @@ mod tests {
         let mut reader = Reader::new(100);
         let mut events = vec![];
 
-        let ending = (0..100).map(|_| reader.push(b"data: aaaaaaaaaa\n", &mut events)).find(Result::is_err);
+        let ending =
+            (0..100).map(|_| reader.push(b"data: aaaaaaaaaa\n", &mut events)).find(Result::is_err);
 
         assert_eq!(ending, Some(Err(TooLarge)));
         assert_eq!(events, []);

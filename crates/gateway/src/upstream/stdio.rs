@@ -151,7 +151,10 @@ impl StdioLink {
             };
             link.is_alive.store(false, Ordering::Release);
             link.end(handle).await;
-            let words = reason.map_or_else(|| "it was ended".to_owned(), |reason| last_words(reason, &complaints));
+            let words = reason.map_or_else(
+                || "it was ended".to_owned(),
+                |reason| last_words(reason, &complaints),
+            );
             hub.closed.cancel();
             hub.fail_all(&LinkError::unavailable(&words));
             backoff.ended(words);
@@ -166,7 +169,9 @@ impl StdioLink {
         loop {
             match lines.next().await {
                 Line::Text(text) => self.take(text, limit, hub).await,
-                Line::TooLong => return format!("it wrote a line of more than {} bytes", limit * 8),
+                Line::TooLong => {
+                    return format!("it wrote a line of more than {} bytes", limit * 8);
+                }
                 Line::End => return "it closed its output".to_owned(),
             }
         }
@@ -205,7 +210,11 @@ impl StdioLink {
 
 #[async_trait]
 impl Link for StdioLink {
-    async fn exchange(&self, request: &Outgoing, hub: &Arc<Hub>) -> Result<Box<RawValue>, LinkError> {
+    async fn exchange(
+        &self,
+        request: &Outgoing,
+        hub: &Arc<Hub>,
+    ) -> Result<Box<RawValue>, LinkError> {
         let gone = || LinkError::unavailable("its process ended");
         let mut reply = hub.expect(request.id).ok_or_else(gone)?;
         self.send(&request.text).await?;
@@ -216,7 +225,8 @@ impl Link for StdioLink {
                 Ok(Err(_)) => return Err(gone()),
                 Err(_) => {
                     let call = hub.call(request.id);
-                    let stirred = call.is_some_and(|call| call.stirred.swap(false, Ordering::Relaxed));
+                    let stirred =
+                        call.is_some_and(|call| call.stirred.swap(false, Ordering::Relaxed));
                     if !(is_endless || stirred || hub.has_questions()) {
                         return Err(LinkError::Failed(UpstreamError::Timeout));
                     }
@@ -277,7 +287,7 @@ async fn complain(mut stderr: impl AsyncRead + Unpin, kept: &mut String) {
         let cut = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
         kept.drain(..cut);
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// How a process ended, with the last line it wrote about that.

@@ -83,7 +83,8 @@ impl Endpoint {
             .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|_| wrong("no connection can be prepared"))?;
-        let headers = configured(headers).ok_or_else(|| wrong("a configured header is not valid"))?;
+        let headers =
+            configured(headers).ok_or_else(|| wrong("a configured header is not valid"))?;
         Ok(Self { client, url, headers, options: Arc::clone(options) })
     }
 
@@ -117,7 +118,8 @@ impl Endpoint {
         voice: &Voice,
         complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response, LinkError> {
-        let mut request = self.client.request(method, self.url.clone()).headers(self.headers.clone());
+        let mut request =
+            self.client.request(method, self.url.clone()).headers(self.headers.clone());
         if let Some(session) = &voice.session {
             request = request.header(SESSION_HEADER, session);
         }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::super::hub::lock;
 
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// A process that lived this long did not fail for being started.
 const HEALTHY: Duration = Duration::from_secs(30);
 
