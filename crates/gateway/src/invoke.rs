@@ -14,11 +14,11 @@ use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error, warn};
+use tracing::{debug, error};
 
 use crate::gateway::Inner;
 use crate::identity::Identity;
-use crate::pipeline::{self, Denial, Setting, context};
+use crate::pipeline::{self, Denial, Setting};
 use crate::protocol;
 use crate::rpc::{self, Fields, RpcError};
 use crate::seams::{ClientSide, SessionKey, UpstreamError};
@@ -49,10 +49,10 @@ pub(crate) struct Call {
 }
 
 /// What was decided about a call that may be made.
-struct Admitted {
+pub(crate) struct Admitted {
     tool: Arc<Tool>,
     arguments: Value,
-    setting: Setting,
+    pub(crate) setting: Setting,
 }
 
 /// A call that was made and did not do what it should.
@@ -87,41 +87,24 @@ impl Inner {
             None => name.into_owned(),
         };
         let snapshot = self.snapshot();
-        match self.decide(&snapshot, call, &canonical, fields.get("arguments")).await {
+        match self.decide(&snapshot, &call.who, &canonical, fields.get("arguments")).await {
             Ok(admitted) => self.carry_out(call, admitted, client, cancel).await,
             Err(denial) => self.refuse(call, &canonical, &snapshot, denial).await,
         }
     }
 
-    async fn decide(
+    /// Every stage, in order.
+    pub(crate) async fn decide(
         &self,
         snapshot: &Snapshot,
-        call: &Call,
+        who: &Identity,
         name: &str,
         arguments: Option<&RawValue>,
     ) -> Result<Admitted, Denial> {
-        let who = &call.who;
         let tool = Arc::clone(pipeline::reach(snapshot, who, name)?);
         let max_bytes = self.options.max_request_bytes;
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
-        let ids = context::ids(tool.scoped, &arguments)?;
-        let needed = context::needed(who, &ids);
-        let facts = if needed.is_nothing() {
-            context::Facts::default()
-        } else {
-            self.backend.facts(who, &needed).await.map_err(|fault| {
-                warn!(
-                    error = &fault as &dyn std::error::Error,
-                    "ids of a call could not be looked up"
-                );
-                Denial::new(
-                    Stage::Context,
-                    "service_unavailable",
-                    "the ids cannot be looked up now",
-                )
-            })?
-        };
-        let setting = context::check(who, &ids, &facts)?;
+        let setting = self.judge_context(&tool, who, &arguments).await?;
         pipeline::rules(&tool, who, setting)?;
         Ok(Admitted { tool, arguments, setting })
     }

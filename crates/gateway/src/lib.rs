@@ -11,6 +11,7 @@
 mod backend;
 mod catalogue;
 mod edge;
+mod explain;
 mod gateway;
 mod identity;
 mod invoke;
@@ -24,6 +25,7 @@ pub mod seams;
 mod sessions;
 pub mod snapshot;
 pub mod tools;
+pub mod upstream;
 
 pub use backend::{Backend, BackendError, OpenCall, Operations};
 pub use edge::router;

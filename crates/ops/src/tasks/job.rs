@@ -1,10 +1,10 @@
 //! Looking at one job.
 
 use cynode_domain::ids::JobId;
-use cynode_store::JobStore;
+use cynode_store::{JobStore, TaskStore};
 use cynode_wire::jobs::JobView;
 
-use super::{TaskError, Tasks, find};
+use super::{TaskError, Tasks};
 use crate::Caller;
 
 impl Tasks {
@@ -16,12 +16,11 @@ impl Tasks {
                 Box::pin(async move {
                     let unknown = || TaskError::NotFound(format!("of job {job}"));
                     let found = tx.job_get(job).await?.ok_or_else(unknown)?;
-                    find(tx, &caller, &found.asked.task.to_string()).await.map_err(|error| {
-                        match error {
-                            TaskError::NotFound(_) => unknown(),
-                            other => other,
-                        }
-                    })?;
+                    let task = tx.task_get(found.asked.task).await?;
+                    let may_see = task.is_some_and(|task| caller.may_see(task.asked.created_by));
+                    if !may_see {
+                        return Err(unknown());
+                    }
                     Ok(crate::workflow::job_view(found)?)
                 })
             })
