@@ -1,0 +1,11 @@
+//! The gateway over HTTP, over a scripted control plane and scripted servers.
+
+mod backend;
+mod edge;
+mod enforcement;
+mod harness;
+mod oracle;
+mod sdk;
+mod sessions;
+mod stateless;
+mod upstream;
