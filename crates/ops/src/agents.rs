@@ -1,10 +1,15 @@
-//! Tokens of agents: issued, presented, revoked.
+//! Tokens of agents: issued per handoff or job, presented with every call, revoked at the end.
+
+mod authenticate;
+mod issue;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
 use cynode_domain::policy::Principal;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
+
+pub(crate) use authenticate::identity;
 
 use crate::{BadCursor, Caller, Signals};
 
@@ -75,11 +80,5 @@ impl AgentTokens {
     /// Tokens kept in `store`.
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         Self { store, clock, signals }
-    }
-
-    /// Who presents this agent token, or this API token of a person.
-    pub async fn authenticate(&self, _token: &str) -> Result<AgentIdentity, AgentError> {
-        let _ = (&self.store, &self.clock, &self.signals);
-        Err(AgentError::BadToken)
     }
 }

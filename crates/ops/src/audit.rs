@@ -1,12 +1,21 @@
-//! The record of every tool call.
+//! The record of every tool call: written before the call is made, and never without its end.
+//!
+//! Start at [`AuditLog::begin`]: without the ticket it gives nothing may be called. Reading,
+//! verification and retention are in [`look`] and [`keep`].
+
+mod keep;
+mod look;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId};
-use cynode_domain::policy::{Principal, Stage};
+use cynode_domain::policy::{CallStatus, Effect, Principal, Stage};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::Store;
+use cynode_store::{AuditCall, AuditCaller, AuditLane, AuditOutcome, Binding, Store};
 
 use crate::BadCursor;
+
+/// The longest text that a record holds of what a caller said.
+const MAX_BYTES: usize = 256;
 
 /// Why an operation on the audit log was refused.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +29,15 @@ pub enum AuditError {
     /// The page asked for cannot be given.
     #[error(transparent)]
     Page(#[from] BadCursor),
+    /// The file that names this writer's chain cannot be used.
+    #[error("the file {path} cannot be used")]
+    Instance {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
     /// The database does not answer: nothing was recorded, so nothing may be done.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
@@ -60,12 +78,13 @@ pub struct CallRecord {
     pub request_id: String,
 }
 
-/// The proof that a call was recorded and may be made.
-#[derive(Debug)]
+/// The proof that a call was recorded and may be made. Dropped without [`AuditLog::finish`], it
+/// records that the call was interrupted.
 #[must_use = "a call that was begun is to be finished"]
 pub struct CallTicket {
     call: CallId,
-    began_at: DateTime<Utc>,
+    /// Where to report that nobody finished the call; nothing once somebody did.
+    lane: Option<AuditLane>,
 }
 
 /// What came of a call.
@@ -82,25 +101,73 @@ pub struct Outcome {
 pub struct AuditLog {
     store: Store,
     clock: SharedClock,
+    /// The one writer of this process's chain.
+    lane: AuditLane,
 }
 
 impl AuditLog {
     /// Records that a call is let through. When this returns, the record is durable.
-    pub async fn begin(&self, _call: CallRecord) -> Result<CallTicket, AuditError> {
-        let _ = &self.store;
-        let _ = CallTicket { call: CallId::generate(), began_at: self.clock.now() };
-        Err(AuditError::NotFound)
+    pub async fn begin(&self, call: CallRecord) -> Result<CallTicket, AuditError> {
+        let call = self.decided(call, Effect::Allow);
+        let id = call.id;
+        self.lane.call(call).await?;
+        Ok(CallTicket { call: id, lane: Some(self.lane.clone()) })
     }
 
-    /// Records what came of a call.
-    pub async fn finish(&self, ticket: CallTicket, _outcome: Outcome) -> Result<(), AuditError> {
-        let _ = (ticket.call, ticket.began_at);
-        Err(AuditError::NotFound)
+    /// Records what came of a call. When this returns, the record is durable.
+    pub async fn finish(&self, ticket: CallTicket, outcome: Outcome) -> Result<(), AuditError> {
+        let status =
+            if outcome.error_type.is_some() { CallStatus::Error } else { CallStatus::Success };
+        let recorded = AuditOutcome {
+            call: ticket.call,
+            status,
+            error_type: outcome.error_type.map(|text| clean(&text)),
+            duration_ms: Some(outcome.duration_ms),
+            recorded_at: micros(self.clock.now()),
+        };
+        self.lane.outcome(recorded).await?;
+        // Not before it is durable: a ticket that is dropped on the way reports the interruption.
+        ticket.done();
+        Ok(())
     }
 
-    /// Records that a call was refused.
-    pub async fn deny(&self, _call: CallRecord) -> Result<(), AuditError> {
-        Err(AuditError::NotFound)
+    /// Records that a call was refused. When this returns, the record is durable.
+    pub async fn deny(&self, call: CallRecord) -> Result<(), AuditError> {
+        Ok(self.lane.call(self.decided(call, Effect::Deny)).await?)
+    }
+
+    fn decided(&self, call: CallRecord, decision: Effect) -> AuditCall {
+        let (status, error_type) = match decision {
+            Effect::Allow => (CallStatus::Pending, None),
+            Effect::Deny => (CallStatus::Error, call.error_type),
+        };
+        AuditCall {
+            id: CallId::generate(),
+            created_at: micros(self.clock.now()),
+            caller: AuditCaller {
+                kind: call.agent.map_or("unknown", Principal::as_str).to_owned(),
+                token: call.token,
+                user: call.user,
+                groups: call.groups,
+                roles: call.roles,
+            },
+            binding: Binding {
+                project: call.project,
+                task: call.task,
+                run: call.run,
+                job: call.job,
+                session: None,
+            },
+            tool: clean(&call.tool),
+            server: clean(&call.server),
+            decision,
+            stage: call.stage,
+            status,
+            error_type: error_type.map(|text| clean(&text)),
+            duration_ms: None,
+            origin: clean(&call.origin),
+            request_id: clean(&call.request_id),
+        }
     }
 }
 
@@ -109,4 +176,41 @@ impl CallTicket {
     pub fn call(&self) -> CallId {
         self.call
     }
+
+    fn done(mut self) {
+        self.lane = None;
+    }
+}
+
+impl std::fmt::Debug for CallTicket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallTicket").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl Drop for CallTicket {
+    fn drop(&mut self) {
+        if let Some(lane) = self.lane.take() {
+            lane.abandon(self.call);
+        }
+    }
+}
+
+/// What a caller said, as a database can hold it: short, and without control characters. One odd
+/// name must not spoil the records of others that are written with it.
+fn clean(text: &str) -> String {
+    let mut clean = String::new();
+    for c in text.chars() {
+        let c = if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        if clean.len() + c.len_utf8() > MAX_BYTES {
+            break;
+        }
+        clean.push(c);
+    }
+    clean
+}
+
+/// Both engines keep microseconds; the hash must be over what is kept.
+fn micros(time: DateTime<Utc>) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(time.timestamp_micros()).unwrap_or(time)
 }

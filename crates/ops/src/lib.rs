@@ -1,7 +1,8 @@
 //! What the control plane can do: one folder per feature, one file per verb.
 //!
 //! Each feature is a small struct of its collaborators ([`Accounts`], [`Projects`], [`Tasks`],
-//! [`Workflow`], [`Nodes`], [`Events`]); the edges (REST, MCP) call its methods and nothing else, so
+//! [`Workflow`], [`Nodes`], [`Events`], and what the MCP gateway decides and records by: [`agents`],
+//! [`tools`], [`servers`], [`rules`], [`settings`], [`access`], [`audit`]); the edges (REST, MCP) call its methods and nothing else, so
 //! people, agents and processes cannot drift apart. [`Sweeper`] is the reconciler behind them.
 //!
 //! Invariants: every operation that changes state is one transaction, with its events in it; a
@@ -18,6 +19,9 @@ mod events;
 mod nodes;
 mod paging;
 mod projects;
+pub mod rules;
+pub mod servers;
+pub mod settings;
 mod signals;
 mod sweeper;
 mod tasks;

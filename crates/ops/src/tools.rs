@@ -1,13 +1,19 @@
 //! The registry: every tool, server, rule and setting that the gateway decides by.
+//!
+//! Start at [`Registry::load`]. Every change is one transaction with a higher revision in it, so that
+//! other processes see it at their next poll; this one hears of it at once.
+
+mod definition;
+mod manage;
+mod sync;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cynode_domain::ids::ServerId;
 use cynode_domain::policy::ToolScope;
 use cynode_domain::policy::rules::Rule;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::Store;
+use cynode_store::{RuleStore, ServerStore, SettingStore, Store, ToolStore, Tx};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -28,6 +34,9 @@ pub enum ToolError {
     /// Only administrators may do this.
     #[error("only an administrator may do this")]
     NotAdmin,
+    /// The name is taken.
+    #[error("there is a server \"{0}\" already")]
+    Taken(String),
     /// The tool changed since its definition was read.
     #[error("the tool changed since you read it: look at it again")]
     Changed,
@@ -93,44 +102,31 @@ impl Registry {
 
     /// All that the gateway decides by, as of one moment.
     pub async fn load(&self) -> Result<RegistryState, ToolError> {
-        Err(ToolError::Store(cynode_store::Error::Closed))
+        self.store.read(|tx| Box::pin(async move { load(tx).await })).await
     }
 
     /// The revision of what [`Registry::load`] would give: cheap enough to ask every second.
     pub async fn revision(&self) -> Result<i64, ToolError> {
-        let _ = (&self.store, &self.clock);
-        Err(ToolError::Store(cynode_store::Error::Closed))
+        self.store
+            .read(|tx| Box::pin(async move { Ok::<_, ToolError>(tx.policy_revision().await?) }))
+            .await
     }
 
     /// Begins to listen for changes: what changes from now on is not missed.
     pub fn changes(&self) -> PolicyChanges {
         PolicyChanges(self.signals.listen(Topic::Policy))
     }
+}
 
-    /// Writes down which tools are built in. What an administrator set stays; tools that are no
-    /// longer built in are removed.
-    pub async fn sync_builtins(&self, _tools: Vec<BuiltinTool>) -> Result<(), ToolError> {
-        Err(ToolError::Store(cynode_store::Error::Closed))
-    }
-
-    /// Writes down which tools a server offers now. A definition that differs from what was
-    /// approved makes its tool uncallable until an administrator approves the change.
-    pub async fn observe(
-        &self,
-        _server: ServerId,
-        _tools: Vec<ObservedTool>,
-    ) -> Result<(), ToolError> {
-        Err(ToolError::Store(cynode_store::Error::Closed))
-    }
-
-    /// Writes down what went wrong with a server, or that all is well again.
-    pub async fn server_state(
-        &self,
-        _server: ServerId,
-        _error: Option<String>,
-    ) -> Result<(), ToolError> {
-        Err(ToolError::Store(cynode_store::Error::Closed))
-    }
+async fn load(tx: &mut Tx) -> Result<RegistryState, ToolError> {
+    let revision = tx.policy_revision().await?;
+    let mut tools = tx.tool_list().await?;
+    tools.retain(|tool| tool.present);
+    let servers = tx.server_list().await?;
+    let rules = tx.rule_list().await?.into_iter().map(|stored| stored.rule).collect();
+    let settings = tx.setting_list("", None, u32::MAX).await?;
+    let settings = settings.into_iter().map(|setting| (setting.key, setting.value)).collect();
+    Ok(RegistryState { revision, tools, servers, rules, settings })
 }
 
 /// Hears of changes to the registry.
