@@ -13,6 +13,7 @@ mod schema;
 use std::sync::Arc;
 
 use cynode_domain::policy::ToolScope;
+use cynode_ops::settings::Settings;
 use cynode_ops::tools::{BuiltinTool, Definition};
 use cynode_ops::{Artifacts, Nodes, Projects, Tasks};
 use futures_util::future::BoxFuture;
@@ -36,6 +37,8 @@ pub struct Services {
     pub artifacts: Artifacts,
     /// Worker nodes.
     pub nodes: Nodes,
+    /// Settings of the installation.
+    pub settings: Settings,
 }
 
 /// What a handler works with.

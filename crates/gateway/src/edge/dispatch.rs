@@ -212,13 +212,14 @@ impl Asked {
         let guard = is_stateless.then(|| cancel.drop_guard());
         let first = tokio::select! {
             biased;
+            // What was said before the answer is told before it, even when both are there.
+            Some(first) = messages.recv() => Some(first),
             answer = &mut last => {
                 if let Some(guard) = guard {
                     guard.disarm();
                 }
                 return whole(id, answer.ok(), is_stateless);
             }
-            Some(first) = messages.recv() => Some(first),
             () = tokio::time::sleep(STREAM_AFTER), if self.takes_stream => None,
         };
         answer::events(Events { first, messages, last: Some(last), guard })

@@ -1,5 +1,6 @@
 //! Why a built-in tool did not do as asked: one exhaustive match for each error of `ops`.
 
+use cynode_ops::settings::SettingError;
 use cynode_ops::{ArtifactError, BlobError, NodeError, ProjectError, StoreError, TaskError};
 use tracing::error;
 
@@ -114,6 +115,19 @@ impl From<NodeError> for ToolFault {
             E::BadToken | E::NotAdmin => Self::new("forbidden", fault.to_string()),
             E::NotYourJob(_) | E::IllegalMove(_) => Self::new("conflict", fault.to_string()),
             E::Secret(_) => Self::internal(&fault),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SettingError> for ToolFault {
+    fn from(fault: SettingError) -> Self {
+        use SettingError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::NotAdmin => Self::new("forbidden", fault.to_string()),
+            E::Conflict { .. } => Self::new("conflict", fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Store(fault) => fault.into(),
         }
     }

@@ -206,6 +206,65 @@ async fn built_in_tools_work_on_what_the_user_sees() {
 }
 
 #[tokio::test]
+async fn a_task_is_created_looked_at_and_given_files_by_tools() {
+    let harness = Harness::new().await;
+    let call = async |tool: &str, arguments: Value| {
+        let answer = harness.call("user", tool, arguments).await;
+        assert!(answer["result"]["isError"].is_null(), "{tool}: {answer}");
+        answer["result"]["structuredContent"].clone()
+    };
+    let asked = json!({ "input_mode": "commands", "commands": ["true"], "task_name": "Moon shot" });
+    let made = call("db.task.create", asked).await;
+    let id = made["id"].clone();
+    let id: TaskId = serde_json::from_value(id).unwrap();
+    harness.backend.tasks.lock().unwrap().insert(id, ProjectId::generate());
+    let of_task = json!({ "task_id": id });
+
+    let file = json!({ "task_id": id, "path": "a/b.txt", "content_bytes_base64": "aGVsbG8=" });
+    call("artifact.put", file).await;
+    let got = call("artifact.get", json!({ "task_id": id, "path": "a/b.txt" })).await;
+    let files = call("artifact.list", of_task.clone()).await;
+
+    assert_eq!(made["task_name"], "moon-shot");
+    assert_eq!(call("db.task.get", of_task.clone()).await["status"], "queued");
+    assert_eq!(got["content_bytes_base64"], "aGVsbG8=");
+    assert_eq!(files["items"].as_array().unwrap().len(), 1);
+    for tool in ["db.task.result", "db.task.logs", "db.job.list", "db.task.cancel"] {
+        call(tool, of_task.clone()).await;
+    }
+    assert_eq!(
+        call("db.task.list", json!({ "status": "canceled" })).await["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(call("node.list", json!({})).await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn settings_are_written_once_by_version_and_only_by_administrators() {
+    let harness = Harness::new().await;
+    let write = json!({ "key": "a.b", "value": true, "value_type": "boolean" });
+
+    let made = harness.call("user", "db.system_setting.create", write.clone()).await;
+    let again = harness.refusal("user", "db.system_setting.create", write.clone()).await;
+    let by_agent = harness.refusal("pm", "db.system_setting.update", write.clone()).await;
+    let read = harness.call("pm", "db.system_setting.get", json!({ "key": "a.b" })).await;
+    let mistyped = json!({ "key": "a.b", "value": 1, "value_type": "boolean" });
+    let typed = harness.refusal("user", "db.system_setting.update", mistyped).await;
+    let stale = json!({ "key": "a.b", "expected_version": 9 });
+    let stale = harness.refusal("user", "db.system_setting.delete", stale).await;
+
+    assert_eq!(made["result"]["structuredContent"]["version"], 1);
+    assert_eq!(again, pair("invoke", "conflict"));
+    assert_eq!(by_agent, pair("invoke", "forbidden"));
+    assert_eq!(read["result"]["structuredContent"]["value"], true);
+    assert_eq!(typed, pair("invoke", "invalid_arguments"));
+    assert_eq!(stale, pair("invoke", "conflict"));
+}
+
+#[tokio::test]
 async fn a_bound_token_reaches_its_own_ids_only() {
     let harness = Harness::new().await;
     let (own, other, project) = (TaskId::generate(), TaskId::generate(), ProjectId::generate());

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cynode_domain::policy::Principal;
 use cynode_gateway::tools::Services;
 use cynode_gateway::{Gateway, GatewayOptions, Identity, Parts};
-use cynode_ops::{Artifacts, Blobs, Nodes, Projects, Signals, Store, Tasks};
+use cynode_ops::settings::Settings;
+use cynode_ops::{Accounts, Artifacts, Blobs, Caller, Nodes, Projects, Signals, Store, Tasks};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -21,22 +22,27 @@ pub(crate) struct Harness {
     pub(crate) gateway: Gateway,
     pub(crate) http: reqwest::Client,
     _data: TempDir,
-    background: cynode_runtime::tasks::Tasks,
 }
 
-/// The operations that built-in tools call, over an empty database.
-pub(crate) async fn services(data: &TempDir) -> Services {
+/// The operations that built-in tools call, over a database that knows one user.
+pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
     let store =
         Store::open(&format!("sqlite:{}", data.path().join("t.db").display())).await.unwrap();
     let clock: SharedClock = Arc::new(SystemClock);
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data.path().join("blobs"));
-    Services {
+    let accounts = Accounts::new(store.clone(), clock.clone());
+    accounts.bootstrap(data.path()).await.unwrap();
+    let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
+    let known = accounts.authenticate(token.trim()).await.unwrap();
+    let services = Services {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store, clock, signals),
-    }
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+        settings: Settings::new(store, clock, signals),
+    };
+    (services, known)
 }
 
 impl Harness {
@@ -53,11 +59,17 @@ impl Harness {
         }
         let (data, upstreams) = (tempfile::tempdir().unwrap(), FakeUpstreams::default());
         let script = Arc::clone(&upstreams.0);
+        let (services, known) = services(&data).await;
+        {
+            let mut tokens = backend.tokens.lock().unwrap();
+            let user = tokens.get_mut("user").unwrap();
+            (user.user, user.caller) = (known.user, known);
+        }
         let gateway = Gateway::new(Parts {
             options,
             backend: Arc::clone(&backend) as Arc<dyn cynode_gateway::Backend>,
             upstreams: Arc::new(upstreams),
-            services: services(&data).await,
+            services,
             clock: Arc::new(SystemClock),
         });
         gateway.refresh().await.unwrap();
@@ -67,7 +79,7 @@ impl Harness {
         let background = cynode_runtime::tasks::Tasks::new();
         background.spawn("server", async move { axum::serve(listener, router).await.unwrap() });
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { url, backend, script, gateway, http, _data: data, background }
+        Self { url, backend, script, gateway, http, _data: data }
     }
 
     pub(crate) fn bind(&self, token: &str, change: impl FnOnce(&mut Identity)) {
@@ -156,10 +168,6 @@ impl Harness {
         let body = json!({ "jsonrpc": "2.0", "id": 5, "method": method, "params": params });
         let request = self.post("/mcp", "pm").header("mcp-session-id", session);
         request.json(&body).send().await.unwrap().json().await.unwrap()
-    }
-
-    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        self.background.spawn("test", future);
     }
 }
 

@@ -391,7 +391,7 @@ fn backend(w: &Plain) -> FakeBackend {
 fn the_gateway_decides_as_a_naive_second_implementation_does() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let data = tempfile::tempdir().unwrap();
-    let services = runtime.block_on(services(&data));
+    let (services, _) = runtime.block_on(services(&data));
     let seen = std::cell::RefCell::new(BTreeMap::<&str, u32>::new());
     let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
 

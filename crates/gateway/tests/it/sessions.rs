@@ -142,7 +142,8 @@ async fn a_listening_client_hears_that_the_list_of_tools_changed() {
 
     harness.change(|world| world.tools.truncate(3)).await;
 
-    let heard = next_event(&mut stream, &mut String::new());
+    let mut kept = String::new();
+    let heard = next_event(&mut stream, &mut kept);
     let heard = tokio::time::timeout(Duration::from_secs(10), heard).await.unwrap().unwrap();
     assert_eq!(heard["method"], "notifications/tools/list_changed");
 }
