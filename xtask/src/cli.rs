@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
-use crate::{bench, ci, guardrails, openapi, testing, tidy, tool};
+use crate::{bench, ci, fuzz, guardrails, openapi, testing, tidy, tool};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -42,6 +42,15 @@ pub enum Command {
     },
     /// Let the official MCP conformance suites judge the fixture server and the gateway
     Conformance(ConformanceArgs),
+    /// Try mutated requests on the gateway's edge for a while
+    Fuzz {
+        /// For how long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Where the sequence of requests begins; a failure names it
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Build every named binary (dev profile)
     BuildAll,
     /// Measure
@@ -78,6 +87,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Openapi { check: true } => openapi::check(out)?,
         Command::Openapi { check: false } => openapi::write(out)?,
         Command::Conformance(args) => conformance::run(out, args)?,
+        Command::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
         Command::BuildAll => {
             let mut build = tool::cargo(&["build"]);
             tool::succeeds(build.args(tool::binary_package_args()))?

@@ -12,6 +12,7 @@ pub mod ci;
 pub mod cli;
 pub mod conformance;
 pub mod fault;
+pub mod fuzz;
 pub mod guardrails;
 pub mod openapi;
 pub mod prepare;

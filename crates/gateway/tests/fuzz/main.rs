@@ -71,7 +71,7 @@ async fn no_mutated_request_panics_the_edge_or_gets_past_it_unrecorded() {
     let plan = Plan::of_environment();
     let mut mutator = Mutator::new(plan.seed);
     let begun = Instant::now();
-    let mut tried = 0;
+    let (mut tried, mut reached, mut denied) = (0, 0, 0);
     let mut world = World::open().await;
     while plan.goes_on(tried, begun) {
         let request = mutator.worsen(&seeds);
@@ -81,14 +81,16 @@ async fn no_mutated_request_panics_the_edge_or_gets_past_it_unrecorded() {
         }
         tried += 1;
         if tried % PER_WORLD == 0 {
+            reached += world.reached();
+            denied += world.denied();
             world = World::open().await;
         }
     }
+    let (took, seed) = (begun.elapsed().as_secs_f64(), plan.seed);
     println!(
-        "fuzz: {tried} requests in {:.1} s, seed {}",
-        begun.elapsed().as_secs_f64(),
-        plan.seed
+        "fuzz: {tried} requests in {took:.1} s, seed {seed}; {reached} calls, {denied} denials"
     );
+    assert!(reached > 0 && denied > 0, "the mutations are so wild that nothing gets in");
 }
 
 /// How long to go on, and from where.

@@ -78,7 +78,7 @@ const DEPTH: usize = 20_000;
 /// A body this long is over no limit, and long enough.
 const LONGEST: usize = 64 * 1024;
 
-/// A stream of numbers that only its beginning decides (SplitMix64).
+/// A stream of numbers that only its beginning decides (`SplitMix64`).
 pub(crate) struct Mutator(u64);
 
 impl Mutator {
@@ -107,8 +107,7 @@ impl Mutator {
     pub(crate) fn worsen(&mut self, seeds: &[Request]) -> Request {
         let mut request = self.one(seeds).clone();
         for _ in 0..=self.below(4) {
-            match self.below(10) {
-                0..=4 => self.change(&mut request.body),
+            match self.below(12) {
                 5 => {
                     // Half of one body, half of another.
                     let other = self.one(seeds).body.clone();
@@ -125,8 +124,9 @@ impl Mutator {
                     let index = self.below(request.headers.len());
                     request.headers.remove(index);
                 }
-                8 => self.one(METHODS).clone_into(&mut request.method),
-                _ => self.one(PATHS).clone_into(&mut request.path),
+                9 => request.method = (*self.one(METHODS)).to_owned(),
+                10 => request.path = (*self.one(PATHS)).to_owned(),
+                _ => self.change(&mut request.body),
             }
         }
         request.body.truncate(LONGEST);

@@ -1,6 +1,7 @@
 //! A gateway whose control plane and upstream server only count, and what must hold of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,9 +25,11 @@ use cynode_gateway::{
     Backend, BackendError, Gateway, GatewayOptions, Identity, OpenCall, Parts, router,
 };
 use cynode_ops::audit::{CallRecord, Outcome};
+use cynode_ops::settings::Settings;
 use cynode_ops::{Artifacts, Blobs, Caller, Nodes, Projects, Signals, Store, Tasks};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use futures_util::StreamExt as _;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -46,7 +49,7 @@ struct Counts {
     finished: AtomicU64,
     denied: AtomicU64,
     reached: AtomicU64,
-    /// Calls that reached the server and should not have.
+    /// Calls that were let through, or reached the server, and should not have been.
     forbidden: AtomicU64,
 }
 
@@ -194,7 +197,8 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> Services {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store, clock.clone(), signals),
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+        settings: Settings::new(store, clock.clone(), signals),
     }
 }
 
@@ -269,8 +273,12 @@ impl Backend for Control {
         Ok(Facts::default())
     }
 
-    async fn begin(&self, _: CallRecord) -> Result<Box<dyn OpenCall>, BackendError> {
+    async fn begin(&self, call: CallRecord) -> Result<Box<dyn OpenCall>, BackendError> {
         self.counts.begun.fetch_add(1, Ordering::SeqCst);
+        // Other methods of the server are recorded under names of their own.
+        if call.tool == "fz.off" {
+            self.counts.forbidden.fetch_add(1, Ordering::SeqCst);
+        }
         Ok(Box::new(Call(Arc::clone(&self.counts))))
     }
 
@@ -306,14 +314,51 @@ fn about() -> ServerAbout {
     }
 }
 
-/// Whether a call is the one that may reach the server, whichever of two equal names one reads.
+/// Whether a call is the one that may reach the server, for every reader: one that takes the first of
+/// two equal members and one that takes the last see the same.
 fn is_allowed_call(message: &str) -> bool {
-    let value: Value = serde_json::from_str(message).unwrap_or_default();
-    let names = message.matches("\"off\"").count();
-    value["params"]["name"] == "echo"
-        && value["params"]["arguments"]["text"].is_string()
-        && names == 0
-        || value["params"]["name"] == "echo" && value["params"]["arguments"]["text"] == "off"
+    let Some(params) = only(message, "params") else { return false };
+    let text = only(params, "arguments").and_then(|arguments| only(arguments, "text"));
+    only(message, "method").is_some()
+        && only(params, "name").is_some_and(|name| {
+            serde_json::from_str::<String>(name).is_ok_and(|name| name == "echo")
+        })
+        && text.is_some_and(|text| text.starts_with('"'))
+}
+
+/// The member of an object that has this name, if exactly one has.
+fn only<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let Members(members) = serde_json::from_str(object).ok()?;
+    let mut found = members.into_iter().filter(|(own, _)| own == name);
+    match (found.next(), found.next()) {
+        (Some((_, value)), None) => Some(value.get()),
+        _ => None,
+    }
+}
+
+/// All members of an object, equal names and all.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
 }
 
 #[async_trait]
