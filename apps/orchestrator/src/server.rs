@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use cynode_api::Services;
+use cynode_gateway::GatewayOptions;
 use cynode_ops::{
     Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
     Workflow,
@@ -19,6 +20,7 @@ use cynode_runtime::shutdown::Shutdown;
 use tokio::net::TcpListener;
 
 use crate::OrchestratorOptions;
+use crate::gateway::{self, Assembled, Shared};
 use crate::secrets::service_tokens;
 
 /// How long open requests may take to end once the process is asked to stop.
@@ -30,12 +32,23 @@ pub struct Orchestrator {
     address: SocketAddr,
     router: Router,
     sweeper: Sweeper,
+    gateway: Assembled,
 }
 
 impl Orchestrator {
     /// Opens the database, makes the first administrator if there is none, and listens.
     pub async fn start(
         options: &OrchestratorOptions,
+        data_dir: &Path,
+        clock: SharedClock,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(options, &GatewayOptions::default(), data_dir, clock).await
+    }
+
+    /// The same with a gateway that is not the default one.
+    pub async fn start_with(
+        options: &OrchestratorOptions,
+        gateway: &GatewayOptions,
         data_dir: &Path,
         clock: SharedClock,
     ) -> anyhow::Result<Self> {
@@ -46,17 +59,20 @@ impl Orchestrator {
             .with_context(|| format!("the data directory {} cannot be made", data_dir.display()))?;
         let url = options.database_url(data_dir);
         let store = Store::open(&url).await.context("the database cannot be opened")?;
-        let (mut services, sweeper) = assemble(&store, data_dir, &clock, options)?;
+        let (mut services, sweeper, gateway) =
+            assemble(&store, data_dir, &clock, (options, gateway)).await?;
         if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
+        gateway.start().await?;
         services.exporter = Some(metrics::install()?);
         let listener = TcpListener::bind(&options.listen)
             .await
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
-        Ok(Self { listener, address, router: cynode_api::router(services), sweeper })
+        let router = cynode_api::router(services).merge(gateway.router());
+        Ok(Self { listener, address, router, sweeper, gateway })
     }
 
     /// Where it listens.
@@ -71,7 +87,9 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let (outcome, ()) = tokio::join!(server, self.sweeper.run(shutdown.clone()));
+            let sweeper = self.sweeper.run(shutdown.clone());
+            let (outcome, (), ()) =
+                tokio::join!(server, sweeper, self.gateway.run(shutdown.clone()));
             outcome.context("serving failed")
         };
         let overdue = async {
@@ -86,29 +104,43 @@ impl Orchestrator {
 }
 
 /// Every feature over one store.
-fn assemble(
+async fn assemble(
     store: &Store,
     data_dir: &Path,
     clock: &SharedClock,
-    options: &OrchestratorOptions,
-) -> anyhow::Result<(Services, Sweeper)> {
+    (options, gateway_options): (&OrchestratorOptions, &GatewayOptions),
+) -> anyhow::Result<(Services, Sweeper, Assembled)> {
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data_dir.join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
-    let services = Services {
-        accounts,
-        projects: Projects::new(store.clone(), clock.clone()),
+    let shared = Shared {
+        store,
+        clock,
+        signals: &signals,
+        data_dir,
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+    };
+    let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
+    let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
+    let assembled = gateway::assemble(shared, gateway_options).await?;
+    let services = Services {
+        accounts,
+        projects,
+        tasks,
+        artifacts,
+        nodes,
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
-        events: Events::new(store.clone(), signals),
+        events: Events::new(store.clone(), signals.clone()),
         tokens: service_tokens(options, data_dir)?,
         database: store.engine().as_str(),
         exporter: None,
+        administration: assembled.administration.clone(),
     };
-    Ok((services, sweeper))
+    Ok((services, sweeper, assembled))
 }
 
 /// Others find the orchestrator by this file, also when the port was chosen by the system.
@@ -126,8 +158,9 @@ pub(crate) async fn document() -> anyhow::Result<String> {
     fs::create_dir_all(&directory)?;
     let store = Store::open(&OrchestratorOptions::default().database_url(&directory)).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
-    let services = assemble(&store, &directory, &clock, &OrchestratorOptions::default());
-    let document = services.map(|(services, _)| cynode_api::document(services));
+    let options = (&OrchestratorOptions::default(), &GatewayOptions::default());
+    let services = assemble(&store, &directory, &clock, options).await;
+    let document = services.map(|(services, ..)| cynode_api::document(services));
     fs::remove_dir_all(&directory)?;
     document
 }

@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use cynode_ops::agents::{AgentError, AgentTokens};
 use cynode_ops::audit::{AuditLog, CallRecord, CallTicket, Outcome};
-use cynode_ops::tools::{Definition, Registry, RegistryState};
+use cynode_ops::tools::{Definition, ObservedTool, Registry, RegistryState};
 use cynode_ops::{ProjectError, Projects, TaskError, Tasks};
 use serde_json::{Map, Value};
 
 use crate::identity::Identity;
 use crate::pipeline::context::{Facts, Needed};
 use crate::snapshot::{ServerRow, ToolRow, World};
+use crate::upstream::SeenTool;
 
 /// The control plane did not do as asked: the call is not made.
 #[derive(Debug, thiserror::Error)]
@@ -164,9 +165,28 @@ fn world(state: RegistryState) -> World {
     }
 }
 
+/// What a server says of a tool, as the registry keeps it. Every word counts for whether the tool is
+/// still what was approved.
+pub(crate) fn observed(tool: SeenTool) -> ObservedTool {
+    let mut other = match tool.definition {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    other.remove("name");
+    let text = |value: Value| value.as_str().map(str::to_owned);
+    let definition = Definition {
+        title: other.remove("title").and_then(text),
+        description: other.remove("description").and_then(text).unwrap_or_default(),
+        input_schema: other.remove("inputSchema").unwrap_or(Value::Bool(false)),
+        output_schema: other.remove("outputSchema"),
+        other,
+    };
+    ObservedTool { name: tool.name, definition }
+}
+
 /// A definition in the words of the protocol.
 pub(crate) fn definition(definition: Definition) -> Value {
-    let mut object = Map::new();
+    let mut object: Map<String, Value> = definition.other;
     if let Some(title) = definition.title {
         object.insert("title".to_owned(), title.into());
     }
@@ -176,4 +196,29 @@ pub(crate) fn definition(definition: Definition) -> Value {
         object.insert("outputSchema".to_owned(), schema);
     }
     Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_server_says_of_a_tool_is_lost_on_the_way_to_clients() {
+        let said = json!({
+            "title": "Read",
+            "description": "reads",
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": "object" },
+            "annotations": { "readOnlyHint": true },
+            "_meta": { "a/b": 1 },
+        });
+        let mut named = said.clone();
+        named["name"] = "read".into();
+
+        let seen = observed(SeenTool { name: "read".to_owned(), definition: named });
+
+        assert_eq!(definition(seen.definition), said);
+    }
 }

@@ -1,6 +1,6 @@
 //! The gateway as a part of a process: what it is made of, and what keeps it up to date.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::options::GatewayOptions;
 use crate::rpc;
 use crate::seams::Upstreams;
 use crate::sessions::Sessions;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Server, Snapshot};
 use crate::tools::{self, Builtin, Services};
 
 /// How often other processes' changes are looked for.
@@ -178,14 +178,18 @@ impl Inner {
         Ok(Some((key, identity)))
     }
 
-    /// Connections to servers that changed are not used any longer.
+    /// Connections to servers that changed or are gone are not used any longer, and new ones are
+    /// looked at.
     async fn forget_changed_servers(&self, before: &Snapshot) {
         let now = self.snapshot();
-        for old in before.servers() {
-            let is_same = now.server(&old.slug).is_some_and(|new| new.as_ref() == old.as_ref());
-            if !is_same {
-                self.upstreams.forget(old.id).await;
-            }
+        let is_same = |one: &Server, other: &Snapshot| {
+            other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
+        };
+        let gone = before.servers().filter(|old| !is_same(old, &now));
+        let new = now.servers().filter(|new| !is_same(new, before));
+        let changed: BTreeSet<_> = gone.chain(new).map(|server| server.id).collect();
+        for server in changed {
+            self.upstreams.forget(server).await;
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod backend;
 mod catalogue;
+mod directory;
 mod edge;
 mod explain;
 mod gateway;
@@ -28,6 +29,7 @@ pub mod tools;
 pub mod upstream;
 
 pub use backend::{Backend, BackendError, OpenCall, Operations};
+pub use directory::RegistryDirectory;
 pub use edge::router;
 pub use gateway::{Gateway, Parts};
 pub use identity::Identity;

@@ -82,6 +82,7 @@ impl Builtin {
                 description: self.description.to_owned(),
                 input_schema: (self.input)(),
                 output_schema: Some((self.output)()),
+                other: serde_json::Map::new(),
             },
         }
     }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ServerId, ToolId};
 use cynode_domain::policy::ToolScope;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::column::Row;
 use crate::param::params;
@@ -22,6 +22,9 @@ pub struct Definition {
     pub input_schema: Value,
     /// The JSON Schema of its results.
     pub output_schema: Option<Value>,
+    /// All else, as its server says it: annotations, icons, metadata.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub other: Map<String, Value>,
 }
 
 /// A tool.

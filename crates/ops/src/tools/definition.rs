@@ -50,6 +50,7 @@ mod tests {
             description: "reads".to_owned(),
             input_schema: serde_json::from_str(schema).unwrap(),
             output_schema: None,
+            other: serde_json::Map::new(),
         })
     }
 

@@ -34,6 +34,7 @@ fn definition(description: &str) -> Definition {
         description: description.to_owned(),
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         output_schema: None,
+        other: serde_json::Map::new(),
     }
 }
 
