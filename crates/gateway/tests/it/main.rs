@@ -5,6 +5,7 @@ mod edge;
 mod enforcement;
 mod harness;
 mod oracle;
+mod orchestrator;
 mod sdk;
 mod sessions;
 mod stateless;
