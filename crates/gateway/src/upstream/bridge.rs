@@ -70,16 +70,18 @@ pub(super) fn answer_for(conversation: &Conversation, asked: &Asked<'_>) -> Opti
 pub(super) fn listen(conversation: &Conversation) {
     let hub = Arc::clone(&conversation.hub);
     let stop = hub.closed.child_token();
-    if let Some(before) = lock(&conversation.kept.listening).replace(stop.clone()) {
-        if conversation.era != Era::Stateless {
+    let is_stateless = conversation.era == Era::Stateless;
+    {
+        let mut listening = lock(&conversation.kept.listening);
+        match listening.take() {
             // The standing stream of a session brings everything already.
-            *lock(&conversation.kept.listening) = Some(before);
-            return;
+            Some(present) if !is_stateless => return *listening = Some(present),
+            Some(present) => present.cancel(),
+            None => {}
         }
-        before.cancel();
+        *listening = Some(stop.clone());
     }
     let wishes = wishes(conversation);
-    let is_stateless = conversation.era == Era::Stateless;
     conversation.hub.tasks.spawn("upstream-listen", async move {
         let listening = async {
             if is_stateless { subscribe(&hub, &wishes).await } else { hub.link.listen(&hub).await }

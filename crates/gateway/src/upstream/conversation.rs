@@ -114,15 +114,15 @@ impl Conversation {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(LinkError::Failed(UpstreamError::Canceled)),
-            () = self.hub.closed.cancelled() => {
-                Err(LinkError::unavailable("the conversation was ended"))
-            }
             answer = self.hub.link.exchange(&request, &self.hub) => {
                 self.gate.judge(&answer);
                 // A server that was merely slow still works on it.
                 underway.is_wanted =
                     matches!(answer, Err(LinkError::Failed(UpstreamError::Timeout)));
                 answer
+            }
+            () = self.hub.closed.cancelled() => {
+                Err(LinkError::unavailable("the conversation was ended"))
             }
         }?;
         for_client(&answer, &origin)

@@ -31,6 +31,8 @@ use crate::seams::UpstreamError;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a process may take to end once its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long is waited for what a process wrote about its end.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How much of what a process complains about is kept.
 const COMPLAINTS: usize = 4096;
 
@@ -139,27 +141,42 @@ impl StdioLink {
         let (link, hub) = (Arc::clone(self), Arc::clone(hub));
         let tasks = hub.tasks.clone();
         tasks.spawn("upstream-process", async move {
-            let Unheard { stdout, stderr, mut handle } = unheard;
-            let mut complaints = String::new();
-            let (heard, complained) = (link.hear(stdout, &hub), complain(stderr, &mut complaints));
-            let reason = tokio::select! {
-                () = hub.closed.cancelled() => None,
-                reason = heard => Some(reason),
-                // Its own words come before its end; this never completes.
-                () = complained => None,
-                reason = handle.ended() => Some(reason),
-            };
-            link.is_alive.store(false, Ordering::Release);
-            link.end(handle).await;
-            let words = reason.map_or_else(
-                || "it was ended".to_owned(),
-                |reason| last_words(reason, &complaints),
-            );
-            hub.closed.cancel();
+            let words = link.follow(unheard, &hub).await;
+            let is_wanted = words.is_none();
+            let words = words.unwrap_or_else(|| "it was ended".to_owned());
             hub.fail_all(&LinkError::unavailable(&words));
-            backoff.ended(words);
+            hub.closed.cancel();
+            if !is_wanted {
+                backoff.ended(words);
+            }
             drop(place);
         });
+    }
+
+    /// Stays until nothing of the process lives; says why, if it was not ended on purpose.
+    async fn follow(&self, unheard: Unheard, hub: &Arc<Hub>) -> Option<String> {
+        let Unheard { stdout, stderr, mut handle } = unheard;
+        let mut complaints = String::new();
+        let reason = {
+            let (heard, complained) = (self.hear(stdout, hub), complain(stderr, &mut complaints));
+            tokio::pin!(heard, complained);
+            let mut is_silent = false;
+            let reason = loop {
+                tokio::select! {
+                    () = hub.closed.cancelled() => break None,
+                    reason = &mut heard => break Some(reason),
+                    () = &mut complained, if !is_silent => is_silent = true,
+                    reason = handle.ended() => break Some(reason),
+                }
+            };
+            self.is_alive.store(false, Ordering::Release);
+            self.end(handle).await;
+            if !is_silent {
+                let _ = tokio::time::timeout(LAST_WORDS, &mut complained).await;
+            }
+            reason
+        };
+        reason.map(|reason| last_words(reason, &complaints))
     }
 
     async fn hear(&self, stdout: impl AsyncRead + Unpin, hub: &Arc<Hub>) -> String {
@@ -287,7 +304,6 @@ async fn complain(mut stderr: impl AsyncRead + Unpin, kept: &mut String) {
         let cut = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
         kept.drain(..cut);
     }
-    std::future::pending::<()>().await;
 }
 
 /// How a process ended, with the last line it wrote about that.

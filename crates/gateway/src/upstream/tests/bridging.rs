@@ -50,16 +50,17 @@ async fn a_stateless_client_reaches_a_server_that_knows_only_sessions() {
 
 #[tokio::test]
 async fn input_that_a_stateless_server_needs_is_asked_of_a_client_with_a_session() {
-    let fake = Fake::stateless(|seen| match &seen.body["params"]["inputResponses"] {
-        Value::Null => seen.result(json!({
-            "resultType": "input_required", "requestState": "sealed",
-            "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}},
-        })),
-        inputs => {
-            assert_eq!(seen.body["params"]["requestState"], "sealed");
-            let name = inputs["who"]["content"]["name"].clone();
-            seen.result(json!({"resultType": "complete", "content": [name]}))
+    let fake = Fake::stateless(|seen| {
+        let params = &seen.body["params"];
+        if params["inputResponses"].is_null() {
+            return seen.result(json!({
+                "resultType": "input_required", "requestState": "sealed",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}},
+            }));
         }
+        assert_eq!(params["requestState"], "sealed");
+        let name = params["inputResponses"]["who"]["content"]["name"].clone();
+        seen.result(json!({"resultType": "complete", "content": [name]}))
     })
     .await;
     let client = Client::answering(json!({"action": "accept", "content": {"name": "Ada"}}));
