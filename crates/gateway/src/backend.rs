@@ -168,10 +168,7 @@ fn world(state: RegistryState) -> World {
 /// What a server says of a tool, as the registry keeps it. Every word counts for whether the tool is
 /// still what was approved.
 pub(crate) fn observed(tool: SeenTool) -> ObservedTool {
-    let mut other = match tool.definition {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    };
+    let mut other = tool.definition.as_object().cloned().unwrap_or_default();
     other.remove("name");
     let text = |value: Value| value.as_str().map(str::to_owned);
     let definition = Definition {

@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    fn row(name: &str, server: Option<ServerId>, schema: Value) -> ToolRow {
+    fn row(name: &str, server: Option<ServerId>, schema: &Value) -> ToolRow {
         ToolRow {
             name: name.to_owned(),
             server,
@@ -287,9 +287,9 @@ mod tests {
             updated_at: DateTime::UNIX_EPOCH,
         }];
         let tools =
-            vec![row("files.read.all", Some(id), json!({ "properties": { "task_id": {} } }))];
+            vec![row("files.read.all", Some(id), &json!({ "properties": { "task_id": {} } }))];
 
-        let snapshot = Snapshot::build(World { servers, tools, ..World::default() });
+        let snapshot = Snapshot::build(World { tools, servers, ..World::default() });
 
         let tool = snapshot.tool("files.read.all").unwrap();
         assert_eq!(tool.bare_name(), "read.all");
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_tool_of_a_server_that_is_gone_is_gone() {
-        let tools = vec![row("files.read", Some(ServerId::generate()), json!({}))];
+        let tools = vec![row("files.read", Some(ServerId::generate()), &json!({}))];
 
         assert!(Snapshot::build(World { tools, ..World::default() }).tool("files.read").is_none());
     }
@@ -310,7 +310,7 @@ mod tests {
         let schema = json!({ "$ref": "https://example.com/schema.json" });
 
         let snapshot =
-            Snapshot::build(World { tools: vec![row("a", None, schema)], ..World::default() });
+            Snapshot::build(World { tools: vec![row("a", None, &schema)], ..World::default() });
 
         assert!(snapshot.tool("a").unwrap().input.is_err());
     }
@@ -320,7 +320,7 @@ mod tests {
         let schema = json!({ "properties": { "task_id": {}, "job_id": {} } });
 
         let snapshot =
-            Snapshot::build(World { tools: vec![row("a", None, schema)], ..World::default() });
+            Snapshot::build(World { tools: vec![row("a", None, &schema)], ..World::default() });
 
         let expected = ScopedIds { task: true, job: true, run: false, project: false };
         assert_eq!(snapshot.tool("a").unwrap().scoped, expected);

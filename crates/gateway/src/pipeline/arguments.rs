@@ -66,7 +66,7 @@ mod tests {
     use crate::rpc::raw;
     use crate::snapshot::{Snapshot, ToolRow, World};
 
-    fn judge(schema: Value, given: &str) -> Result<Value, (Stage, &'static str, String)> {
+    fn judge(schema: &Value, given: &str) -> Result<Value, (Stage, &'static str, String)> {
         let row = ToolRow {
             name: "a.b".to_owned(),
             server: None,
@@ -85,7 +85,7 @@ mod tests {
     fn arguments_that_break_the_schema_are_refused_without_repeating_them() {
         let schema = json!({ "properties": { "key": { "type": "integer" } } });
 
-        let (stage, kind, message) = judge(schema, r#"{"key":"hunter2"}"#).unwrap_err();
+        let (stage, kind, message) = judge(&schema, r#"{"key":"hunter2"}"#).unwrap_err();
 
         assert_eq!((stage, kind), (Stage::Arguments, "invalid_arguments"));
         assert!(message.contains("/key") && !message.contains("hunter2"), "{message}");
@@ -95,14 +95,14 @@ mod tests {
     fn arguments_that_are_too_long_or_no_object_are_refused() {
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(100));
 
-        assert_eq!(judge(json!({}), &long).unwrap_err().1, "request_too_large");
-        assert_eq!(judge(json!({}), "[]").unwrap_err().1, "invalid_arguments");
-        assert_eq!(judge(json!({}), r#"{"a":1,"a":2}"#).unwrap_err().1, "invalid_arguments");
-        assert_eq!(judge(json!({}), r#"{"a":1}"#), Ok(json!({"a": 1})));
+        assert_eq!(judge(&json!({}), &long).unwrap_err().1, "request_too_large");
+        assert_eq!(judge(&json!({}), "[]").unwrap_err().1, "invalid_arguments");
+        assert_eq!(judge(&json!({}), r#"{"a":1,"a":2}"#).unwrap_err().1, "invalid_arguments");
+        assert_eq!(judge(&json!({}), r#"{"a":1}"#), Ok(json!({"a": 1})));
     }
 
     #[test]
     fn a_tool_whose_schema_is_none_takes_nothing() {
-        assert_eq!(judge(json!({ "type": 7 }), "{}").unwrap_err().1, "invalid_schema");
+        assert_eq!(judge(&json!({ "type": 7 }), "{}").unwrap_err().1, "invalid_schema");
     }
 }

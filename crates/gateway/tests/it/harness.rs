@@ -133,9 +133,11 @@ impl Harness {
         arguments: Value,
     ) -> (String, String) {
         let answer = self.call(token, tool, arguments).await;
-        let error = match &answer["error"]["data"]["error"] {
-            Value::Null => &answer["result"]["structuredContent"]["error"],
-            error => error,
+        let of_protocol = &answer["error"]["data"]["error"];
+        let error = if of_protocol.is_null() {
+            &answer["result"]["structuredContent"]["error"]
+        } else {
+            of_protocol
         };
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
         (text(&error["stage"]), text(&error["type"]))
