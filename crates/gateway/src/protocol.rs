@@ -53,8 +53,10 @@ pub(crate) fn negotiate(wanted: &str) -> &'static str {
 
 /// Whether a request is of the stateless revision, by header or by body.
 pub(crate) fn is_stateless(headers: &HeaderMap, method: &str, meta: Option<&Meta<'_>>) -> bool {
+    // Only a client that says in the body which revision it speaks can mean that one by `initialize`,
+    // which it does not have; others may send the newest version they know in the header.
     if method == "initialize" {
-        return false;
+        return meta.is_some_and(|meta| meta.version.is_some());
     }
     let of_sessions = |version: &str| SESSION_VERSIONS.contains(&version);
     match (version_header(headers), meta.and_then(|meta| meta.version.as_deref())) {
@@ -270,6 +272,7 @@ mod tests {
             "initialize",
             None
         ));
+        assert!(is_stateless(&none, "initialize", meta.as_ref()));
     }
 
     #[test]

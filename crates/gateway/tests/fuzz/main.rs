@@ -10,6 +10,7 @@
 
 mod mutate;
 mod request;
+mod server;
 mod world;
 
 use std::fs;

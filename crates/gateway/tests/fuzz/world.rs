@@ -1,7 +1,6 @@
 //! A gateway whose control plane and upstream server only count, and what must hold of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,9 +15,6 @@ use cynode_domain::ids::{RuleId, ServerId, TokenId, UserId};
 use cynode_domain::policy::rules::{Conditions, INVOKE, Rule, Subject, TOOL};
 use cynode_domain::policy::{AgentType, Effect, Principal, ToolScope};
 use cynode_gateway::pipeline::context::{Facts, Needed};
-use cynode_gateway::seams::{
-    ClientSide, ServerAbout, SessionKey, Upstream, UpstreamError, Upstreams,
-};
 use cynode_gateway::snapshot::{ServerRow, ToolRow, World as Registry};
 use cynode_gateway::tools::Services;
 use cynode_gateway::{
@@ -29,14 +25,12 @@ use cynode_ops::settings::Settings;
 use cynode_ops::{Artifacts, Blobs, Caller, Nodes, Projects, Signals, Store, Tasks};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use futures_util::StreamExt as _;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::request::Request;
+use crate::server::Server;
 
 const GOOD_TOKEN: &str = "cyn_pm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 /// How long a stream may be silent until it counts as standing open.
@@ -44,13 +38,13 @@ const SILENCE: Duration = Duration::from_millis(2);
 
 /// What happened behind the edge.
 #[derive(Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     begun: AtomicU64,
     finished: AtomicU64,
     denied: AtomicU64,
-    reached: AtomicU64,
+    pub(crate) reached: AtomicU64,
     /// Calls that were let through, or reached the server, and should not have been.
-    forbidden: AtomicU64,
+    pub(crate) forbidden: AtomicU64,
 }
 
 /// A gateway to try requests on.
@@ -76,7 +70,7 @@ impl World {
                 ..GatewayOptions::default()
             },
             backend: Arc::new(Control { counts: Arc::clone(&counts), server }),
-            upstreams: Arc::new(Server { counts: Arc::clone(&counts), about: about() }),
+            upstreams: Arc::new(Server::new(Arc::clone(&counts))),
             services: services(&directory, &clock).await,
             clock,
         });
@@ -296,112 +290,4 @@ impl OpenCall for Call {
         self.0.finished.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
-}
-
-/// The upstream server: it counts, and answers everything.
-#[derive(Clone)]
-struct Server {
-    counts: Arc<Counts>,
-    about: ServerAbout,
-}
-
-fn about() -> ServerAbout {
-    let raw = |value: Value| RawValue::from_string(value.to_string()).unwrap();
-    ServerAbout {
-        capabilities: raw(json!({ "tools": {}, "resources": {}, "prompts": {} })),
-        info: raw(json!({ "name": "fz", "version": "1" })),
-        instructions: None,
-    }
-}
-
-/// Whether a call is the one that may reach the server, for every reader: one that takes the first of
-/// two equal members and one that takes the last see the same.
-fn is_allowed_call(message: &str) -> bool {
-    let Some(params) = only(message, "params") else { return false };
-    let text = only(params, "arguments").and_then(|arguments| only(arguments, "text"));
-    only(message, "method").is_some()
-        && only(params, "name").is_some_and(|name| {
-            serde_json::from_str::<String>(name).is_ok_and(|name| name == "echo")
-        })
-        && text.is_some_and(|text| text.starts_with('"'))
-}
-
-/// The member of an object that has this name, if exactly one has.
-fn only<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let Members(members) = serde_json::from_str(object).ok()?;
-    let mut found = members.into_iter().filter(|(own, _)| own == name);
-    match (found.next(), found.next()) {
-        (Some((_, value)), None) => Some(value.get()),
-        _ => None,
-    }
-}
-
-/// All members of an object, equal names and all.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Each)
-    }
-}
-
-#[async_trait]
-impl Upstream for Server {
-    fn about(&self) -> &ServerAbout {
-        &self.about
-    }
-
-    async fn request(
-        &self,
-        message: Box<RawValue>,
-        _: Arc<dyn ClientSide>,
-        _: CancellationToken,
-    ) -> Result<Box<RawValue>, UpstreamError> {
-        let value: Value = serde_json::from_str(message.get()).unwrap_or_default();
-        if value["method"] == "tools/call" {
-            self.counts.reached.fetch_add(1, Ordering::SeqCst);
-            if !is_allowed_call(message.get()) {
-                self.counts.forbidden.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-        let result = json!({ "content": [{ "type": "text", "text": "done" }] });
-        let answer = json!({ "jsonrpc": "2.0", "id": value["id"], "result": result });
-        Ok(RawValue::from_string(answer.to_string()).unwrap())
-    }
-
-    async fn notify(&self, _: Box<RawValue>) -> Result<(), UpstreamError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Upstreams for Server {
-    async fn open(
-        &self,
-        _: ServerId,
-        _: &SessionKey,
-        _: Arc<dyn ClientSide>,
-    ) -> Result<Arc<dyn Upstream>, UpstreamError> {
-        Ok(Arc::new(self.clone()))
-    }
-
-    async fn close(&self, _: &SessionKey) {}
-
-    async fn forget(&self, _: ServerId) {}
 }
