@@ -43,6 +43,8 @@ async fn newest(log: &AuditLog, caller: &Caller) -> cynode_wire::audit::CallView
 async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
     let world = World::new().await;
     let log = world.audit().await;
+    // Finer than any database keeps.
+    world.clock.advance(Duration::from_nanos(1));
 
     let ticket = log.begin(record(&world.bob)).await.unwrap();
     let before = newest(&log, &world.bob).await;

@@ -36,7 +36,8 @@ impl World {
         let data = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", data.path().join("t.db").display());
         let store = Store::open(&url).await.unwrap();
-        let clock = Arc::new(ManualClock::new(DateTime::from_timestamp(1_800_000_000, 7).unwrap()));
+        let clock =
+            Arc::new(ManualClock::new(DateTime::from_timestamp(1_800_000_000, 7_000).unwrap()));
         let shared: SharedClock = clock.clone();
         let signals = Signals::new(store.engine());
         let accounts = Accounts::new(store.clone(), shared.clone());
