@@ -1,8 +1,9 @@
 //! Measurements of the real processes, each against a baseline of the same run.
 //!
-//! Start at [`run`]; [`up`] measures `cynode up`. Figures are printed with their goals and never
+//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls. Figures are printed with their goals and never
 //! judged by the exit code: tests assert behaviour, this shows time and memory.
 
+pub mod gateway;
 mod memory;
 mod processes;
 mod sample;
@@ -28,12 +29,15 @@ pub struct Cli {
 pub enum Command {
     /// Start-up time, memory and task overhead of `cynode up`.
     Up(up::UpArgs),
+    /// Tool calls, direct and through the gateway.
+    Gateway(gateway::GatewayArgs),
 }
 
 /// Measures, and prints a table to `out`.
 pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => Box::pin(up::run(&args, out)).await,
+        Command::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
     }
 }
 

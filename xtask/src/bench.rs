@@ -1,4 +1,5 @@
 //! Measurements of what a newcomer pays: see [`build`]; `bench up` lives in the bench crate.
 
 pub mod build;
+pub mod gateway;
 pub mod wrapper;

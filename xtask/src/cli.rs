@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, ci, guardrails, openapi, testing, tidy, tool};
+use crate::conformance::{self, ConformanceArgs};
+use crate::{bench, ci, fuzz, guardrails, openapi, testing, tidy, tool};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -39,6 +40,17 @@ pub enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Let the official MCP conformance suites judge the fixture server and the gateway
+    Conformance(ConformanceArgs),
+    /// Try mutated requests on the gateway's edge for a while
+    Fuzz {
+        /// For how long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Where the sequence of requests begins; a failure names it
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Build every named binary (dev profile)
     BuildAll,
     /// Measure
@@ -51,6 +63,12 @@ pub enum Command {
 pub enum Bench {
     /// CPU-seconds of a clean release build, by crate
     Build,
+    /// Tool calls, direct and through the gateway: rate, latency, CPU and memory
+    Gateway {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Start-up time, memory and task overhead of `cynode up`
     Up {
         /// Passed on to the benchmark
@@ -68,11 +86,14 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Ci => ci::run(out)?,
         Command::Openapi { check: true } => openapi::check(out)?,
         Command::Openapi { check: false } => openapi::write(out)?,
+        Command::Conformance(args) => conformance::run(out, args)?,
+        Command::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
         Command::BuildAll => {
             let mut build = tool::cargo(&["build"]);
             tool::succeeds(build.args(tool::binary_package_args()))?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
+        Command::Bench(Bench::Gateway { args }) => bench::gateway::run(&args)?,
         Command::Bench(Bench::Up { args }) => {
             // The benchmark starts the real binary, which it does not depend on as a crate.
             tool::must_succeed(&mut tool::cargo(&["build", "--release", "-p", "cynode"]))?;

@@ -10,7 +10,9 @@
 pub mod bench;
 pub mod ci;
 pub mod cli;
+pub mod conformance;
 pub mod fault;
+pub mod fuzz;
 pub mod guardrails;
 pub mod openapi;
 pub mod prepare;

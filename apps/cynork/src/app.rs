@@ -10,7 +10,9 @@ use crate::failure::Failure;
 use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
-use crate::{auth, nodes, project, status, task, token};
+use crate::{
+    agent_token, audit, auth, nodes, project, rules, servers, setting, status, task, token, tools,
+};
 
 /// What a command works with.
 pub(crate) struct App {
@@ -52,6 +54,13 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Nodes(command) => nodes::run(command, &mut app).await,
         Command::Auth(command) => auth::run(command, &mut app).await,
         Command::Token(command) => token::run(command, &mut app).await,
+        Command::AgentToken(command) => agent_token::run(command, &mut app).await,
+        Command::Tools(command) => tools::run(command, &mut app).await,
+        Command::Servers(command) => servers::run(command, &mut app).await,
+        Command::Rules(command) => rules::run(command, &mut app).await,
+        Command::Access(command) => rules::run_access(command, &mut app).await,
+        Command::Audit(command) => audit::run(command, &mut app).await,
+        Command::Settings(command) => setting::run(command, &mut app).await,
         Command::Status => status::run(&mut app).await,
         Command::Version | Command::Completions { .. } => Ok(()),
     }

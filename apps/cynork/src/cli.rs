@@ -6,11 +6,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_token::AgentTokenCommand;
+use crate::audit::AuditCommand;
 use crate::auth::AuthCommand;
 use crate::nodes::NodesCommand;
 use crate::project::ProjectCommand;
+use crate::rules::{AccessCommand, RulesCommand};
+use crate::servers::ServersCommand;
+use crate::setting::SettingsCommand;
 use crate::task::TaskCommand;
 use crate::token::TokenCommand;
+use crate::tools::ToolsCommand;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,6 +106,27 @@ pub enum Command {
     /// API tokens for scripts.
     #[command(subcommand, visible_alias = "tokens")]
     Token(TokenCommand),
+    /// Tokens that agents present to the MCP gateway.
+    #[command(subcommand, visible_alias = "agent-tokens")]
+    AgentToken(AgentTokenCommand),
+    /// See what agents can call, and turn it on and off.
+    #[command(subcommand, visible_alias = "tool")]
+    Tools(ToolsCommand),
+    /// Install MCP servers; their tools are called `<server>.<tool>`.
+    #[command(subcommand, visible_alias = "server")]
+    Servers(ServersCommand),
+    /// What the installation allows. Silence is no, and one rule that denies outweighs the rest.
+    #[command(subcommand, visible_alias = "rule")]
+    Rules(RulesCommand),
+    /// Why something is allowed or not.
+    #[command(subcommand)]
+    Access(AccessCommand),
+    /// The record of every tool call: who called what, and what came of it.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Settings of the installation.
+    #[command(subcommand, visible_alias = "setting")]
+    Settings(SettingsCommand),
     /// Whether the gateway answers and work can be done.
     Status,
     /// The version of this program.

@@ -3,10 +3,13 @@
 //! Start at [`start`]; [`cli`] has the commands and global flags, each command group is one module
 //! that owns its arguments and its output. Data goes to standard output, talk to standard error.
 //!
-//! Invariant: no token is ever printed, except by `token create`, whose purpose it is.
+//! Invariant: no token is ever printed, except by `token create` and
+//! `agent-token issue`, whose purpose it is.
 
 mod age;
+mod agent_token;
 mod app;
+mod audit;
 mod auth;
 pub mod cli;
 mod failure;
@@ -16,13 +19,17 @@ mod out;
 mod patience;
 mod progress;
 mod project;
+mod rules;
+mod servers;
 mod session;
+mod setting;
 mod settings;
 mod status;
 mod stored;
 mod table;
 mod task;
 mod token;
+mod tools;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@
 //! written the address it listens on to `orchestrator.addr` in the data directory.
 
 mod cli;
+mod gateway;
 mod options;
 mod secrets;
 mod server;
@@ -22,6 +23,7 @@ use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::telemetry::{self, LogOptions};
 
 pub use cli::{Cli, Command};
+pub use cynode_gateway::GatewayOptions;
 pub use options::OrchestratorOptions;
 pub use server::Orchestrator;
 
@@ -33,10 +35,12 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let sources = Sources::of_process(cli.config.clone(), &cli)?;
-    let (options, log): (OrchestratorOptions, LogOptions) = config::load_all(&sources)?;
+    let (options, gateway, log): (OrchestratorOptions, GatewayOptions, LogOptions) =
+        config::load_all(&sources)?;
     let _telemetry = telemetry::init("cynode-orchestrator", &log)?;
     let data_dir = config::data_dir(cli.data_dir);
-    let orchestrator = Orchestrator::start(&options, &data_dir, Arc::new(SystemClock)).await?;
+    let clock = Arc::new(SystemClock);
+    let orchestrator = Orchestrator::start_with(&options, &gateway, &data_dir, clock).await?;
     tracing::info!("listening on {}", orchestrator.address());
     orchestrator.serve(shutdown).await?;
     Ok(ExitCode::SUCCESS)

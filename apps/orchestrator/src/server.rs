@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use cynode_api::Services;
+use cynode_gateway::GatewayOptions;
 use cynode_ops::{
     Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
     Workflow,
@@ -19,6 +20,7 @@ use cynode_runtime::shutdown::Shutdown;
 use tokio::net::TcpListener;
 
 use crate::OrchestratorOptions;
+use crate::gateway::{self, Assembled, Shared};
 use crate::secrets::service_tokens;
 
 /// How long open requests may take to end once the process is asked to stop.
@@ -31,12 +33,23 @@ pub struct Orchestrator {
     router: Router,
     sweeper: Sweeper,
     job_lease_ms: u32,
+    gateway: Assembled,
 }
 
 impl Orchestrator {
     /// Opens the database, makes the first administrator if there is none, and listens.
     pub async fn start(
         options: &OrchestratorOptions,
+        data_dir: &Path,
+        clock: SharedClock,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(options, &GatewayOptions::default(), data_dir, clock).await
+    }
+
+    /// The same with a gateway that is not the default one.
+    pub async fn start_with(
+        options: &OrchestratorOptions,
+        gateway: &GatewayOptions,
         data_dir: &Path,
         clock: SharedClock,
     ) -> anyhow::Result<Self> {
@@ -47,18 +60,21 @@ impl Orchestrator {
             .with_context(|| format!("the data directory {} cannot be made", data_dir.display()))?;
         let url = options.database_url(data_dir);
         let store = Store::open(&url).await.context("the database cannot be opened")?;
-        let (mut services, sweeper) = assemble(&store, data_dir, &clock, options)?;
+        let (mut services, sweeper, gateway) =
+            assemble(&store, data_dir, &clock, (options, gateway)).await?;
         if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
+        gateway.start().await?;
         services.exporter = Some(metrics::install()?);
         let listener = TcpListener::bind(&options.listen)
             .await
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
-        let (router, job_lease_ms) = (cynode_api::router(services), options.job_lease_ms);
-        Ok(Self { listener, address, router, sweeper, job_lease_ms })
+        let router = cynode_api::router(services).merge(gateway.router());
+        let job_lease_ms = options.job_lease_ms;
+        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway })
     }
 
     /// Where it listens.
@@ -73,8 +89,9 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let (outcome, ()) =
-                tokio::join!(server, self.sweeper.run(self.job_lease_ms, shutdown.clone()));
+            let sweeper = self.sweeper.run(self.job_lease_ms, shutdown.clone());
+            let (outcome, (), ()) =
+                tokio::join!(server, sweeper, self.gateway.run(shutdown.clone()));
             outcome.context("serving failed")
         };
         let overdue = async {
@@ -89,29 +106,43 @@ impl Orchestrator {
 }
 
 /// Every feature over one store.
-fn assemble(
+async fn assemble(
     store: &Store,
     data_dir: &Path,
     clock: &SharedClock,
-    options: &OrchestratorOptions,
-) -> anyhow::Result<(Services, Sweeper)> {
+    (options, gateway_options): (&OrchestratorOptions, &GatewayOptions),
+) -> anyhow::Result<(Services, Sweeper, Assembled)> {
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data_dir.join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
-    let services = Services {
-        accounts,
-        projects: Projects::new(store.clone(), clock.clone()),
+    let shared = Shared {
+        store,
+        clock,
+        signals: &signals,
+        data_dir,
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms),
+    };
+    let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
+    let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
+    let assembled = gateway::assemble(shared, gateway_options).await?;
+    let services = Services {
+        accounts,
+        projects,
+        tasks,
+        artifacts,
+        nodes,
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
-        events: Events::new(store.clone(), clock.clone(), signals),
+        events: Events::new(store.clone(), clock.clone(), signals.clone()),
         tokens: service_tokens(options, data_dir)?,
         database: store.engine().as_str(),
         exporter: None,
+        administration: assembled.administration.clone(),
     };
-    Ok((services, sweeper))
+    Ok((services, sweeper, assembled))
 }
 
 /// Others find the orchestrator by this file, also when the port was chosen by the system.
@@ -129,6 +160,7 @@ pub(crate) async fn document() -> anyhow::Result<String> {
     let options = OrchestratorOptions::default();
     let store = Store::open(&options.database_url(directory.path())).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
-    let (services, _) = assemble(&store, directory.path(), &clock, &options)?;
+    let options = (&options, &GatewayOptions::default());
+    let (services, ..) = assemble(&store, directory.path(), &clock, options).await?;
     Ok(cynode_api::document(services))
 }

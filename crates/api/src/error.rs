@@ -34,7 +34,7 @@ impl ApiError {
         self
     }
 
-    fn invalid(faults: Vec<String>) -> Self {
+    pub(crate) fn invalid(faults: Vec<String>) -> Self {
         let detail = match faults.as_slice() {
             [only] => only.clone(),
             many => format!("the request has {} faults: {}", many.len(), many.join("; ")),
@@ -42,7 +42,7 @@ impl ApiError {
         Self { errors: faults, ..Self::new(Kind::Validation, detail) }
     }
 
-    fn internal(cause: impl StdError + Send + Sync + 'static) -> Self {
+    pub(crate) fn internal(cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::new(Kind::Internal, "something failed on our side; the log has the cause")
             .caused_by(cause)
     }

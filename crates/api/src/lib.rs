@@ -13,6 +13,7 @@ mod edge;
 mod error;
 mod events;
 mod extract;
+mod gateway;
 mod identity;
 mod node_api;
 mod nodes;
@@ -23,6 +24,7 @@ mod status;
 mod tasks;
 mod workflow;
 
+pub use gateway::Administration;
 pub use identity::ServiceTokens;
 pub use openapi::document;
 pub use router::{Services, router};

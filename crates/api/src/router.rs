@@ -19,7 +19,10 @@ use crate::edge::edge;
 use crate::identity::{ServiceTokens, require_join, require_node, require_runner, require_user};
 use crate::openapi::{Document, named};
 use crate::status::Overview;
-use crate::{accounts, artifacts, events, node_api, nodes, projects, status, tasks, workflow};
+use crate::{
+    Administration, accounts, artifacts, events, gateway, node_api, nodes, projects, status, tasks,
+    workflow,
+};
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 /// Longer than any long poll; streams are not bounded by it.
@@ -42,6 +45,8 @@ pub struct Services {
     pub workflow: Workflow,
     /// The outbox.
     pub events: Events,
+    /// What the MCP gateway decides and records by.
+    pub administration: Administration,
     /// The secrets of runners and joining nodes.
     pub tokens: ServiceTokens,
     /// The engine's name, for people.
@@ -73,6 +78,7 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
         .merge(events::routes(services.events))
+        .merge(gateway::routes(services.administration))
         .merge(status::routes(overview))
         .route_layer(from_fn_with_state(services.accounts.clone(), require_user));
     let runners = workflow::routes(services.workflow)

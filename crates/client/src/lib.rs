@@ -8,6 +8,7 @@
 mod auth;
 mod error;
 mod events;
+mod gateway;
 mod nodes;
 mod request;
 mod tasks;

@@ -84,6 +84,18 @@ typed_ids! {
     HolderId,
     /// One grant of the right to drive a task.
     LeaseId,
+    /// An MCP server that somebody installed.
+    ServerId,
+    /// A tool that agents can call.
+    ToolId,
+    /// An access rule.
+    RuleId,
+    /// A group of users.
+    GroupId,
+    /// One tool call, in the audit log.
+    CallId,
+    /// One writer's chain of audit records.
+    ChainId,
     /// Follows one request through every process and log line.
     TraceId,
 }

@@ -1,7 +1,8 @@
 //! What CyNode talks about: ids, state machines, names, criteria and verdicts.
 //!
 //! Start reading at [`ids`], then [`status`]: every status a row can have and every move between
-//! two of them is in that one module. [`criteria`] decides whether a step's result is accepted.
+//! two of them is in that one module. [`criteria`] decides whether a step's result is accepted,
+//! [`policy`] who may call which tool.
 //!
 //! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
 //! [`ids`]`::generate()`, which upper layers call and stores never do.
@@ -11,5 +12,6 @@ pub mod ids;
 pub mod job;
 pub mod name;
 pub mod plan;
+pub mod policy;
 pub mod status;
 pub mod verdict;

@@ -1,5 +1,7 @@
 //! Files of a task: outputs that nodes upload, attachments that people send along.
 
+mod store;
+
 use bytes::Bytes;
 use cynode_domain::ids::{ArtifactId, JobId, NodeId};
 use cynode_domain::status::JobStatus;

@@ -13,11 +13,17 @@ pub struct Caller {
     pub handle: String,
     /// Whether the user administers this installation.
     pub is_admin: bool,
-    /// What the user presented, for answers that last longer than a moment.
-    pub(crate) credential: Credential,
+    /// What the user presented, for answers that last longer than a moment. An agent that acts for
+    /// the user has none of the user's.
+    pub(crate) credential: Option<Credential>,
 }
 
 impl Caller {
+    /// Somebody who acts for a user, and did not present a token of the user's own.
+    pub fn on_behalf_of(user: UserId, handle: String, is_admin: bool) -> Self {
+        Self { user, handle, is_admin, credential: None }
+    }
+
     /// Whether something that belongs to `owner` is visible to this user.
     pub fn may_see(&self, owner: UserId) -> bool {
         self.is_admin || self.user == owner

@@ -57,7 +57,8 @@ impl Events {
         let given = last_event_id.or(query.after.as_deref());
         let given = given.map(str::parse::<EventCursor>).transpose()?;
         let listener = self.signals.listen(Topic::Events);
-        let (caller, credential) = (caller.clone(), caller.credential.clone());
+        let caller = caller.clone();
+        let credential = caller.credential.clone().ok_or(EventError::BadToken)?;
         let (cursor, filter) = self
             .store
             .read(move |tx| {

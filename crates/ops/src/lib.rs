@@ -1,24 +1,32 @@
 //! What the control plane can do: one folder per feature, one file per verb.
 //!
 //! Each feature is a small struct of its collaborators ([`Accounts`], [`Projects`], [`Tasks`],
-//! [`Workflow`], [`Nodes`], [`Events`]); the edges (REST, MCP) call its methods and nothing else, so
+//! [`Workflow`], [`Nodes`], [`Events`], and what the MCP gateway decides and records by: [`agents`],
+//! [`tools`], [`servers`], [`rules`], [`settings`], [`access`], [`audit`]); the edges (REST, MCP) call its methods and nothing else, so
 //! people, agents and processes cannot drift apart. [`Sweeper`] is the reconciler behind them.
 //!
 //! Invariants: every operation that changes state is one transaction, with its events in it; a
 //! signal sent afterwards only saves a waiting reader one poll. Nothing here knows HTTP.
 
+pub mod access;
 mod accounts;
+pub mod agents;
 mod artifacts;
+pub mod audit;
 mod blobs;
 mod caller;
 mod events;
 mod nodes;
 mod paging;
 mod projects;
+pub mod rules;
+pub mod servers;
+pub mod settings;
 mod signals;
 mod sweeper;
 mod tasks;
 mod tokens;
+pub mod tools;
 mod workflow;
 
 pub use accounts::{AccountError, Accounts, Bootstrap, Origin};

@@ -15,7 +15,7 @@ const OWN_POLL: Duration = Duration::from_secs(10);
 /// What happened, by topic. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Signals {
-    topics: Arc<[watch::Sender<u64>; 4]>,
+    topics: Arc<[watch::Sender<u64>; 5]>,
     poll: Duration,
 }
 
@@ -30,6 +30,8 @@ pub(crate) enum Topic {
     Results = 2,
     /// An event was committed.
     Events = 3,
+    /// What the gateway decides by has changed.
+    Policy = 4,
 }
 
 impl Signals {

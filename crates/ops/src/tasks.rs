@@ -3,6 +3,7 @@
 mod cancel;
 mod create;
 mod depend;
+mod job;
 mod look;
 
 use cynode_domain::ids::TaskId;

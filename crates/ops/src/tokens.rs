@@ -4,6 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cynode_domain::policy::AgentType;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
@@ -22,6 +23,8 @@ pub enum TokenKind {
     Runner,
     /// Lets a new worker node register.
     Join,
+    /// An agent.
+    Agent(AgentType),
 }
 
 impl TokenKind {
@@ -34,6 +37,9 @@ impl TokenKind {
             Self::Node => "cyn_nd_",
             Self::Runner => "cyn_rn_",
             Self::Join => "cyn_jn_",
+            Self::Agent(AgentType::Pm) => "cyn_pm_",
+            Self::Agent(AgentType::Pa) => "cyn_pa_",
+            Self::Agent(AgentType::Sandbox) => "cyn_sb_",
         }
     }
 }

@@ -11,19 +11,25 @@
 //!
 //! Invariant: the only SQL of the product is in this crate.
 
+mod agent_tokens;
 mod artifacts;
+mod audit;
 mod column;
 mod error;
 mod events;
 mod jobs;
 mod leases;
+mod mcp_servers;
+mod mcp_tools;
 mod migrate;
 mod nodes;
 mod operation;
 mod param;
 mod postgres;
 mod projects;
+mod rules;
 mod sessions;
+mod settings;
 mod sqlite;
 mod store;
 mod tasks;
@@ -31,14 +37,26 @@ mod tx;
 mod users;
 mod workflow;
 
+pub use agent_tokens::{AgentToken, AgentTokenStore, Binding};
 pub use artifacts::{Artifact, ArtifactStore};
+pub use audit::chain::{ChainHead, Seal, Sealed};
+pub use audit::lane::{AuditLane, Now};
+pub use audit::verify::{ChainReport, verify};
+pub use audit::{
+    AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, AuditStore,
+    StoredCall,
+};
 pub use error::Error;
 pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
 pub use jobs::{Job, JobStore, NewJob};
 pub use leases::{Fenced, Lease, LeaseStore};
+pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
+pub use mcp_tools::{Definition, McpTool, ToolStore};
 pub use nodes::{Node, NodeStore};
 pub use projects::{Project, ProjectStore};
+pub use rules::{AccessChange, RuleStore, StoredRule};
 pub use sessions::{ApiToken, Session, SessionStore};
+pub use settings::{Setting, SettingChange, SettingStore};
 pub use store::{Engine, Store};
 pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskStore};
 pub use tx::Tx;

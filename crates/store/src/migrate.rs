@@ -10,11 +10,18 @@ struct Migration {
     sqlite: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    postgres: include_str!("../migrations/postgres/0001_init.sql"),
-    sqlite: include_str!("../migrations/sqlite/0001_init.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        postgres: include_str!("../migrations/postgres/0001_init.sql"),
+        sqlite: include_str!("../migrations/sqlite/0001_init.sql"),
+    },
+    Migration {
+        version: 2,
+        postgres: include_str!("../migrations/postgres/0002_gateway.sql"),
+        sqlite: include_str!("../migrations/sqlite/0002_gateway.sql"),
+    },
+];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(4277009)";

@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
-    ArtifactId, HolderId, JobId, LeaseId, NodeId, ProjectId, RunId, SessionId, TaskId, TokenId,
-    TraceId, UserId,
+    ArtifactId, CallId, ChainId, GroupId, HolderId, JobId, LeaseId, NodeId, ProjectId, RuleId,
+    RunId, ServerId, SessionId, TaskId, TokenId, ToolId, TraceId, UserId,
 };
+use cynode_domain::policy::pattern::Pattern;
+use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
 use cynode_domain::status::{JobStatus, NodeStatus, RunStatus, TaskStatus};
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue};
 use serde_json::Value as Json;
@@ -59,6 +61,12 @@ param_from! {
     RunStatus => |value| Self::Text(value.as_str().to_owned()),
     JobStatus => |value| Self::Text(value.as_str().to_owned()),
     NodeStatus => |value| Self::Text(value.as_str().to_owned()),
+    CallStatus => |value| Self::Text(value.as_str().to_owned()),
+    AgentType => |value| Self::Text(value.as_str().to_owned()),
+    Effect => |value| Self::Text(value.as_str().to_owned()),
+    Stage => |value| Self::Text(value.as_str().to_owned()),
+    ToolScope => |value| Self::Text(value.as_str().to_owned()),
+    &Pattern => |value| Self::Text(value.as_str().to_owned()),
 }
 
 macro_rules! param_from_ids {
@@ -72,8 +80,8 @@ macro_rules! param_from_ids {
 }
 
 param_from_ids!(
-    ArtifactId, HolderId, JobId, LeaseId, NodeId, ProjectId, RunId, SessionId, TaskId, TokenId,
-    TraceId, UserId
+    ArtifactId, CallId, ChainId, GroupId, HolderId, JobId, LeaseId, NodeId, ProjectId, RuleId,
+    RunId, ServerId, SessionId, TaskId, TokenId, ToolId, TraceId, UserId
 );
 
 impl<T: Into<Param>> From<Option<T>> for Param {

@@ -73,6 +73,11 @@ impl Tx {
         }
     }
 
+    /// Whether the embedded engine answers.
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.connection, Connection::Sqlite(_))
+    }
+
     /// Every row of the answer.
     pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
         let answer = match check(params) {

@@ -5,7 +5,9 @@
 //!
 //! Invariant: no type here has behaviour beyond reading and writing itself.
 
+pub mod agents;
 pub mod artifacts;
+pub mod audit;
 pub mod auth;
 pub mod events;
 pub mod health;
@@ -14,5 +16,9 @@ pub mod nodes;
 pub mod page;
 pub mod problem;
 pub mod projects;
+pub mod rules;
+pub mod servers;
+pub mod settings;
 pub mod tasks;
+pub mod tools;
 pub mod workflow;

@@ -33,12 +33,14 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynork", 5),
     ("cynode", 6),
     (TESTKIT, ABOVE),
+    (FIXTURE, ABOVE),
     ("cynode-e2e", ABOVE),
     ("cynode-bench", ABOVE),
     ("xtask", ABOVE),
 ];
 
 const TESTKIT: &str = "cynode-testkit";
+const FIXTURE: &str = "cynode-mcp-fixture";
 
 /// Crates that few may use, and who may.
 const GUARDED: &[(&str, &[&str])] = &[
@@ -109,7 +111,7 @@ pub fn check(edges: &[Edge], findings: &mut Findings) {
 
 fn objection(edge: &Edge, from: u8) -> Option<(String, &'static str)> {
     let to = &edge.to;
-    if to == TESTKIT {
+    if to == TESTKIT || to == FIXTURE {
         return (!edge.dev && from != ABOVE).then(|| {
             (format!("depends on {to} outside its tests"), "move it to [dev-dependencies]")
         });

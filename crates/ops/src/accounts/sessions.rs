@@ -72,6 +72,7 @@ impl Accounts {
             })
             .await?;
         let user = user.ok_or(AccountError::BadToken)?;
+        let credential = Some(credential);
         Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin, credential })
     }
 

@@ -2,7 +2,7 @@
 
 use chrono::Duration;
 use cynode_domain::ids::TokenId;
-use cynode_store::{ApiToken, SessionStore};
+use cynode_store::{ApiToken, SessionStore, SettingStore};
 use cynode_wire::auth::{CreateToken, NewTokenView, TokenView};
 use cynode_wire::page::{Page, PageQuery};
 use secrecy::ExposeSecret;
@@ -69,9 +69,12 @@ impl Accounts {
         let known = self
             .store
             .write(move |tx| {
-                Box::pin(
-                    async move { Ok::<_, AccountError>(tx.token_revoke(user, id, now).await?) },
-                )
+                Box::pin(async move {
+                    let known = tx.token_revoke(user, id, now).await?;
+                    // The gateway remembers tokens until something changes.
+                    tx.policy_touch().await?;
+                    Ok::<_, AccountError>(known)
+                })
             })
             .await?;
         if known { Ok(()) } else { Err(AccountError::NoSuchToken) }

@@ -1,6 +1,8 @@
 //! The laws, one file per aggregate.
 
+pub(crate) mod agent_tokens;
 pub(crate) mod artifacts;
+pub(crate) mod audit;
 pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod leases;
@@ -8,7 +10,10 @@ pub(crate) mod logs;
 pub(crate) mod names;
 pub(crate) mod nodes;
 pub(crate) mod projects;
+pub(crate) mod rules;
+pub(crate) mod servers;
 pub(crate) mod sessions;
+pub(crate) mod settings;
 pub(crate) mod tasks;
 pub(crate) mod users;
 pub(crate) mod workflow;

@@ -7,6 +7,8 @@
 
 #[macro_use]
 mod world;
+mod audit_plans;
+mod audit_tampering;
 mod laws;
 mod on_postgres;
 mod on_sqlite;
@@ -143,6 +145,40 @@ store_laws! {
         a_reader_that_goes_on_by_cursor_sees_every_event_once,
         the_latest_cursor_is_past_everything_written,
         events_of_a_failed_operation_are_never_seen,
+    }
+    agent_tokens {
+        an_agent_token_is_found_by_its_hash_with_all_it_is_bound_to,
+        a_revoked_agent_token_keeps_the_time_it_was_revoked,
+        the_end_of_a_job_revokes_its_agent_tokens_only,
+        agent_tokens_are_paged_newest_first_for_one_user_or_for_all,
+        agent_tokens_that_ended_long_ago_are_forgotten,
+    }
+    servers {
+        a_server_reads_back_with_its_secrets_and_hides_them_in_debug_output,
+        a_taken_server_slug_is_a_duplicate,
+        a_tool_reads_back_as_it_was_written_and_updated,
+        tools_go_with_their_server,
+    }
+    rules {
+        a_rule_of_every_kind_of_subject_reads_back_as_written,
+        a_removed_rule_is_gone,
+        changes_of_access_are_listed_newest_first,
+    }
+    settings {
+        a_setting_is_replaced_by_its_next_version_only,
+        settings_are_listed_by_prefix_and_page,
+        every_touch_raises_the_policy_revision,
+    }
+    audit {
+        a_call_is_read_back_with_what_came_of_it,
+        a_call_has_one_outcome,
+        many_concurrent_calls_make_one_whole_chain,
+        calls_left_open_by_a_dead_writer_are_closed_by_the_next,
+        a_call_whose_caller_went_away_is_closed_as_interrupted,
+        calls_are_filtered_and_paged_newest_first,
+        each_writer_has_a_chain_of_its_own,
+        forgetting_the_oldest_records_keeps_the_chain_whole,
+        a_second_writer_of_the_same_chain_does_not_break_it,
     }
     writes {
         an_operation_that_fails_halfway_leaves_nothing,

@@ -8,7 +8,7 @@ use tokio_postgres::NoTls;
 use crate::world::{chain, user};
 
 /// Runs a statement without the store.
-async fn execute(url: &str, sql: &str) {
+pub(crate) async fn execute(url: &str, sql: &str) {
     if let Some(path) = url.strip_prefix("sqlite:") {
         rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
         return;

@@ -1,0 +1,232 @@
+//! `audit`: the record of every tool call.
+
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use cynode_domain::ids::{CallId, ProjectId, TaskId, UserId};
+use cynode_domain::policy::Effect;
+use cynode_wire::audit::{AuditQuery, CallView, VerifyView};
+use cynode_wire::page::MAX_LIMIT;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// The record of every tool call: who called what, and what came of it.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// List calls, newest first.
+    List(ListArgs),
+    /// Show one call.
+    Get {
+        /// The call's id.
+        call: CallId,
+    },
+    /// Check that no record was edited, removed, moved or put in. Exits with 1 if one was.
+    Verify,
+    /// Print every matching call as one JSON object a line, newest first.
+    Export(FilterArgs),
+}
+
+/// Which calls to list.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How many, 1 to 200.
+    #[arg(long, default_value_t = 50)]
+    limit: u32,
+    /// Go on where the page before ended.
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+/// Which calls are wanted.
+#[derive(Debug, Args)]
+pub struct FilterArgs {
+    /// For this task, by id.
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// In this project, by id.
+    #[arg(long, value_name = "ID")]
+    project: Option<ProjectId>,
+    /// For this user, by id.
+    #[arg(long, value_name = "ID")]
+    user: Option<UserId>,
+    /// Of this tool.
+    #[arg(long)]
+    tool: Option<String>,
+    /// Only those that were allowed, or denied.
+    #[arg(long, value_name = "EFFECT")]
+    decision: Option<Effect>,
+    /// Not before this moment, such as 2026-01-31T00:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<DateTime<Utc>>,
+    /// Before this moment.
+    #[arg(long, value_name = "TIME")]
+    until: Option<DateTime<Utc>>,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: AuditCommand, app: &mut App) -> Result<(), Failure> {
+    match command {
+        AuditCommand::List(args) => {
+            let query =
+                AuditQuery { limit: Some(args.limit), cursor: args.cursor, ..query(args.filter) };
+            let page = app.session.call(async |client| client.call_list(&query).await).await?;
+            app.out.show(&page, |page, look| render_all(&page.items, look))?;
+            if let Some(cursor) = &page.next_cursor {
+                app.out.say(&format!("more: --cursor {cursor}"));
+            }
+            Ok(())
+        }
+        AuditCommand::Get { call } => {
+            let view = app.session.call(async |client| client.call_get(call).await).await?;
+            app.out.show(&view, render)
+        }
+        AuditCommand::Verify => verify(app).await,
+        AuditCommand::Export(filter) => export(query(filter), app).await,
+    }
+}
+
+async fn verify(app: &mut App) -> Result<(), Failure> {
+    let view = app.session.call(async |client| client.audit_verify().await).await?;
+    app.out.show(&view, render_verify)?;
+    // The output has said what is wrong.
+    if view.intact { Ok(()) } else { Err(Failure::NotCompleted) }
+}
+
+async fn export(mut query: AuditQuery, app: &mut App) -> Result<(), Failure> {
+    query.limit = Some(MAX_LIMIT);
+    loop {
+        let page = app.session.call(async |client| client.call_list(&query).await).await?;
+        let mut lines = String::new();
+        for call in &page.items {
+            lines += &serde_json::to_string(call).map_err(std::io::Error::from)?;
+            lines.push('\n');
+        }
+        app.out.data(lines)?;
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn query(filter: FilterArgs) -> AuditQuery {
+    AuditQuery {
+        limit: None,
+        cursor: None,
+        task_id: filter.task,
+        project_id: filter.project,
+        user_id: filter.user,
+        tool: filter.tool,
+        decision: filter.decision,
+        since: filter.since,
+        until: filter.until,
+    }
+}
+
+fn render_all(calls: &[CallView], look: Look) -> String {
+    let rows = calls.iter().map(|call| {
+        vec![
+            age::ago(look.now, call.created_at),
+            call.agent_type.clone(),
+            call.tool_name.clone(),
+            decided(call),
+            came_of(call),
+            call.id.to_string(),
+        ]
+    });
+    table::rows(&["WHEN", "CALLER", "TOOL", "DECISION", "OUTCOME", "ID"], rows, look)
+}
+
+fn decided(call: &CallView) -> String {
+    match call.decision {
+        Effect::Allow => "allow".to_owned(),
+        Effect::Deny => format!("deny ({})", call.stage),
+    }
+}
+
+fn came_of(call: &CallView) -> String {
+    let what = call.error_type.as_deref().unwrap_or(call.status.as_str());
+    match call.duration_ms {
+        Some(ms) => format!("{what}, {ms} ms"),
+        None => what.to_owned(),
+    }
+}
+
+fn render(call: &CallView, look: Look) -> String {
+    let pairs = [
+        ("call", Some(call.id.to_string())),
+        ("when", Some(format!("{} ({})", call.created_at, age::ago(look.now, call.created_at)))),
+        ("tool", Some(format!("{} on {}", call.tool_name, call.server))),
+        ("caller", Some(call.agent_type.clone())),
+        ("decision", Some(decided(call))),
+        ("outcome", Some(came_of(call))),
+        ("user", call.user_id.map(|id| id.to_string())),
+        ("project", call.project_id.map(|id| id.to_string())),
+        ("task", call.task_id.map(|id| id.to_string())),
+        ("run", call.run_id.map(|id| id.to_string())),
+        ("job", call.job_id.map(|id| id.to_string())),
+        ("token", call.token_id.map(|id| id.to_string())),
+        ("origin", Some(call.origin.clone())),
+        ("request", Some(call.request_id.clone())),
+        ("record", Some(format!("{} of chain {}", call.seq, call.chain_id))),
+        ("hash", Some(call.hash.clone())),
+    ];
+    table::pairs(&pairs, look)
+}
+
+fn render_verify(view: &VerifyView, look: Look) -> String {
+    let rows = view.chains.iter().map(|chain| {
+        vec![
+            chain.chain_id.to_string(),
+            chain.records.to_string(),
+            if chain.faults.is_empty() { "intact" } else { "CHANGED" }.to_owned(),
+            chain.head.clone(),
+        ]
+    });
+    let mut text = table::rows(&["CHAIN", "RECORDS", "STATE", "HEAD"], rows, look);
+    for chain in &view.chains {
+        for fault in &chain.faults {
+            let _ = write!(text, "\nchain {}: {}", chain.chain_id, table::harmless(fault));
+        }
+    }
+    let end = if view.intact { "all records are as written" } else { "the record was changed" };
+    format!("{text}\n{} records: {end}", view.records)
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::ChainId;
+    use cynode_wire::audit::ChainView;
+
+    use super::*;
+
+    #[test]
+    fn a_verification_names_every_fault_and_the_head_of_every_chain() {
+        let chain = |number: u128, faults: Vec<String>| ChainView {
+            chain_id: ChainId::from(uuid::Uuid::from_u128(number)),
+            records: 3,
+            last_seq: 3,
+            head: format!("{number:02}").repeat(32),
+            faults,
+        };
+        let view = VerifyView {
+            intact: false,
+            records: 6,
+            chains: vec![chain(1, vec![]), chain(2, vec!["record 2 was edited".to_owned()])],
+        };
+        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+
+        let text = render_verify(&view, look);
+
+        assert!(text.contains("intact") && text.contains("CHANGED"), "{text}");
+        assert!(text.contains(&"02".repeat(32)), "{text}");
+        assert!(text.contains("chain 00000000-0000-0000-0000-000000000002: record 2 was edited"));
+        assert!(text.ends_with("6 records: the record was changed"), "{text}");
+    }
+}

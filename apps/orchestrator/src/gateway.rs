@@ -1,0 +1,120 @@
+//! The MCP gateway as a part of this process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use cynode_api::Administration;
+use cynode_gateway::tools::Services as ToolServices;
+use cynode_gateway::upstream::{NoProcesses, Pool, SpawnSandboxed, UpstreamOptions};
+use cynode_gateway::{Gateway, GatewayOptions, Operations, Parts, RegistryDirectory};
+use cynode_ops::access::Access;
+use cynode_ops::agents::AgentTokens;
+use cynode_ops::audit::AuditLog;
+use cynode_ops::rules::Rules;
+use cynode_ops::servers::Servers;
+use cynode_ops::settings::Settings;
+use cynode_ops::tools::Registry;
+use cynode_ops::{Artifacts, Nodes, Projects, Signals, Store, Tasks};
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::shutdown::Shutdown;
+
+/// What the gateway shares with the rest of the process.
+pub(crate) struct Shared<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a SharedClock,
+    pub(crate) signals: &'a Signals,
+    pub(crate) data_dir: &'a Path,
+    pub(crate) tasks: Tasks,
+    pub(crate) projects: Projects,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) nodes: Nodes,
+}
+
+/// The gateway, and what it works with.
+pub(crate) struct Assembled {
+    gateway: Gateway,
+    operations: Operations,
+    pool: Arc<Pool>,
+    pub(crate) administration: Administration,
+}
+
+/// Puts the gateway together. It knows no tools before [`Assembled::start`].
+pub(crate) async fn assemble(
+    shared: Shared<'_>,
+    options: &GatewayOptions,
+) -> anyhow::Result<Assembled> {
+    let Shared { store, clock, signals, data_dir, .. } = shared;
+    let audit = AuditLog::open(store.clone(), clock.clone(), data_dir)
+        .await
+        .context("the record of tool calls cannot be opened")?;
+    let registry = Registry::new(store.clone(), clock.clone(), signals.clone());
+    let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone());
+    let settings = Settings::new(store.clone(), clock.clone(), signals.clone());
+    let operations = Operations {
+        agents: agents.clone(),
+        registry: registry.clone(),
+        audit: audit.clone(),
+        tasks: shared.tasks.clone(),
+        projects: shared.projects.clone(),
+    };
+    let pool = Arc::new(pool(&registry, options));
+    let gateway = Gateway::new(Parts {
+        options: options.clone(),
+        backend: Arc::new(operations.clone()),
+        upstreams: Arc::clone(&pool) as Arc<dyn cynode_gateway::seams::Upstreams>,
+        services: ToolServices {
+            tasks: shared.tasks,
+            projects: shared.projects,
+            artifacts: shared.artifacts,
+            nodes: shared.nodes,
+            settings: settings.clone(),
+        },
+        clock: clock.clone(),
+    });
+    let administration = Administration {
+        agents,
+        registry,
+        servers: Servers::new(store.clone(), clock.clone(), signals.clone()),
+        rules: Rules::new(store.clone(), clock.clone(), signals.clone()),
+        settings,
+        audit,
+        access: Access::new(store.clone(), Arc::new(gateway.clone())),
+    };
+    Ok(Assembled { gateway, operations, pool, administration })
+}
+
+/// Connections to installed servers.
+fn pool(registry: &Registry, options: &GatewayOptions) -> Pool {
+    let upstream = UpstreamOptions {
+        max_response_bytes: usize::try_from(options.max_response_bytes).unwrap_or(usize::MAX),
+        calls_per_server: options.calls_per_server,
+        ..UpstreamOptions::default()
+    };
+    // TODO(security): servers that are processes need a sandbox to run in; without one none starts.
+    let spawner: Arc<dyn SpawnSandboxed> = Arc::new(NoProcesses);
+    let directory = Arc::new(RegistryDirectory::new(registry.clone()));
+    Pool::new(directory, spawner, upstream, cynode_runtime::tasks::Tasks::new())
+}
+
+impl Assembled {
+    /// Writes the built-in tools into the registry and reads what else is there.
+    pub(crate) async fn start(&self) -> anyhow::Result<()> {
+        self.gateway.start(&self.operations).await.context("the tool registry cannot be read")
+    }
+
+    /// Its routes.
+    pub(crate) fn router(&self) -> Router {
+        cynode_gateway::router(self.gateway.clone())
+    }
+
+    /// Keeps the gateway up to date until `shutdown`.
+    pub(crate) async fn run(self, shutdown: Shutdown) {
+        tokio::join!(
+            self.gateway.run(&self.operations, shutdown.clone()),
+            self.pool.run(shutdown.clone()),
+            self.operations.audit.clone().run(shutdown),
+        );
+    }
+}

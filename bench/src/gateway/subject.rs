@@ -1,0 +1,132 @@
+//! What is measured: the fixture itself, and the gateway in front of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::load::Target;
+use super::process::{Program, beside_this};
+
+const SLUG: &str = "fixture";
+/// Times 50 ms.
+const START_UP_LOOKS: u32 = 600;
+
+/// Something that `echo` can be called through.
+pub(super) struct Subject<'a> {
+    pub(super) name: String,
+    pub(super) target: Target,
+    /// Whose CPU time and memory count.
+    pub(super) process_id: u32,
+    // What must live as long: the process, and the directory of its data.
+    _program: Option<Program>,
+    _directory: Option<TempDir>,
+    _backend: &'a Program,
+}
+
+impl<'a> Subject<'a> {
+    /// The fixture itself.
+    pub(super) fn direct(backend: &'a Program) -> Self {
+        let target = Target {
+            address: address(backend),
+            path: "/mcp".to_owned(),
+            token: None,
+            tool: "echo".to_owned(),
+        };
+        Self {
+            name: "direct".to_owned(),
+            target,
+            process_id: backend.id(),
+            _program: None,
+            _directory: None,
+            _backend: backend,
+        }
+    }
+
+    /// A program in front of the fixture.
+    pub(super) fn before(
+        backend: &'a Program,
+        name: &str,
+        target: Target,
+        program: Program,
+        directory: TempDir,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            target,
+            process_id: program.id(),
+            _program: Some(program),
+            _directory: Some(directory),
+            _backend: backend,
+        }
+    }
+}
+
+/// `host:port` of the fixture.
+pub(super) fn address(backend: &Program) -> String {
+    backend.said.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
+}
+
+/// The gateway of a new orchestrator, with the fixture installed; SQLite without a database.
+pub(super) async fn gateway<'a>(
+    backend: &'a Program,
+    database: Option<&str>,
+) -> anyhow::Result<Subject<'a>> {
+    let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
+    // The limit on requests is not what is measured.
+    let config = "[gateway]\nrequests_per_second = 1000000\nrequest_burst = 1000000\n";
+    fs::write(directory.path().join("cynode.toml"), config)?;
+    let mut command = Command::new(beside_this("cynode-orchestrator")?);
+    command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
+    command.arg("--config").arg(directory.path().join("cynode.toml"));
+    if let Some(url) = database {
+        command.args(["--database-url", url]);
+    }
+    command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
+    let mut program = Program::start(&mut command)?;
+    let listens = written(&mut program, &directory.path().join("orchestrator.addr")).await?;
+    let admin = written(&mut program, &directory.path().join("admin.token")).await?;
+
+    let listens = listens.trim_start_matches("http://").to_owned();
+    let server =
+        json!({ "slug": SLUG, "transport": { "type": "http", "url": backend.said.trim() } });
+    post(&format!("http://{listens}/v1/servers"), &admin, &server).await?;
+    let wanted = json!({ "agent_type": "pm", "name": "bench", "expires_in_seconds": 86_400 });
+    let issued = post(&format!("http://{listens}/v1/agent-tokens"), &admin, &wanted).await?;
+    let token = issued["secret"].as_str().context("no token was issued")?.to_owned();
+    let target = Target {
+        address: listens,
+        path: format!("/mcp/{SLUG}"),
+        token: Some(token),
+        tool: "echo".to_owned(),
+    };
+    let name = if database.is_some() { "gateway, PostgreSQL" } else { "gateway, SQLite" };
+    Ok(Subject::before(backend, name, target, program, directory))
+}
+
+/// What a starting orchestrator writes to a file.
+async fn written(program: &mut Program, file: &Path) -> anyhow::Result<String> {
+    for _ in 0..START_UP_LOOKS {
+        match fs::read_to_string(file) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+            _ if program.has_ended() => break,
+            _ => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+    let log = fs::read_to_string(file.with_file_name("log")).unwrap_or_default();
+    bail!("the orchestrator wrote no {}\n{log}", file.display())
+}
+
+async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+    let sent = reqwest::Client::new().post(url).bearer_auth(token).json(body).send().await?;
+    let status = sent.status();
+    let text = sent.text().await?;
+    if !status.is_success() {
+        bail!("{url} answered {status}: {text}");
+    }
+    serde_json::from_str(&text).context("the answer is not JSON")
+}

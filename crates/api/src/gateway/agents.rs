@@ -1,0 +1,60 @@
+//! Tokens of agents.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_domain::ids::TokenId;
+use cynode_ops::agents::AgentTokens;
+use cynode_wire::agents::{AgentTokenView, IssueAgentToken, NewAgentTokenView};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::problem::Problem;
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, Params, Segment};
+use crate::identity::User;
+
+pub(crate) fn routes(agents: AgentTokens) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(issue))
+        .routes(routes!(list))
+        .routes(routes!(revoke))
+        .with_state(agents)
+}
+
+/// Issues a token for an agent; its secret is shown this once.
+#[utoipa::path(post, path = "/v1/agent-tokens", tag = "agents", request_body = IssueAgentToken,
+    responses((status = 201, body = NewAgentTokenView), (status = "4XX", body = Problem)))]
+async fn issue(
+    State(agents): State<AgentTokens>,
+    User(caller): User,
+    Body(body): Body<IssueAgentToken>,
+) -> Result<(StatusCode, Json<NewAgentTokenView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(agents.issue(&caller, body).await?)))
+}
+
+/// Tokens of agents, newest first: one's own, or everybody's for administrators.
+#[utoipa::path(get, path = "/v1/agent-tokens", tag = "agents",
+    params(PageQuery),
+    responses((status = 200, body = Page<AgentTokenView>), (status = "4XX", body = Problem)))]
+async fn list(
+    State(agents): State<AgentTokens>,
+    User(caller): User,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<AgentTokenView>>, ApiError> {
+    Ok(Json(agents.list(&caller, &query).await?))
+}
+
+/// Revokes a token of an agent.
+#[utoipa::path(delete, path = "/v1/agent-tokens/{token}", tag = "agents",
+    params(("token" = TokenId, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn revoke(
+    State(agents): State<AgentTokens>,
+    User(caller): User,
+    Segment(token): Segment<TokenId>,
+) -> Result<StatusCode, ApiError> {
+    agents.revoke(&caller, token).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

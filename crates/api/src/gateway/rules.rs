@@ -1,0 +1,57 @@
+//! Access rules.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_domain::ids::RuleId;
+use cynode_ops::rules::Rules;
+use cynode_wire::problem::Problem;
+use cynode_wire::rules::{CreateRule, RuleView};
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, Segment};
+use crate::identity::User;
+
+pub(crate) fn routes(rules: Rules) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(list))
+        .routes(routes!(remove))
+        .with_state(rules)
+}
+
+/// Adds a rule. Administrators only.
+#[utoipa::path(post, path = "/v1/rules", tag = "rules", request_body = CreateRule,
+    responses((status = 201, body = RuleView), (status = "4XX", body = Problem)))]
+async fn create(
+    State(rules): State<Rules>,
+    User(caller): User,
+    Body(body): Body<CreateRule>,
+) -> Result<(StatusCode, Json<RuleView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(rules.create(&caller, body).await?)))
+}
+
+/// Every rule, oldest first. Administrators only.
+#[utoipa::path(get, path = "/v1/rules", tag = "rules",
+    responses((status = 200, body = Vec<RuleView>), (status = "4XX", body = Problem)))]
+async fn list(
+    State(rules): State<Rules>,
+    User(caller): User,
+) -> Result<Json<Vec<RuleView>>, ApiError> {
+    Ok(Json(rules.list(&caller).await?))
+}
+
+/// Removes a rule. Administrators only.
+#[utoipa::path(delete, path = "/v1/rules/{rule}", tag = "rules",
+    params(("rule" = RuleId, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn remove(
+    State(rules): State<Rules>,
+    User(caller): User,
+    Segment(rule): Segment<RuleId>,
+) -> Result<StatusCode, ApiError> {
+    rules.remove(&caller, rule).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

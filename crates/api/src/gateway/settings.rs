@@ -1,0 +1,74 @@
+//! Settings of the installation.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_ops::settings::Settings;
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::problem::Problem;
+use cynode_wire::settings::{SetSetting, SettingView};
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{Body, Params, Segment};
+use crate::identity::User;
+
+pub(crate) fn routes(settings: Settings) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(set))
+        .routes(routes!(remove))
+        .with_state(settings)
+}
+
+/// Settings, by name.
+#[utoipa::path(get, path = "/v1/settings", tag = "settings",
+    params(PageQuery),
+    responses((status = 200, body = Page<SettingView>), (status = "4XX", body = Problem)))]
+async fn list(
+    State(settings): State<Settings>,
+    _: User,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<SettingView>>, ApiError> {
+    Ok(Json(settings.list("", &query).await?))
+}
+
+/// One setting.
+#[utoipa::path(get, path = "/v1/settings/{key}", tag = "settings",
+    params(("key" = String, Path)),
+    responses((status = 200, body = SettingView), (status = "4XX", body = Problem)))]
+async fn get(
+    State(settings): State<Settings>,
+    _: User,
+    Segment(key): Segment<String>,
+) -> Result<Json<SettingView>, ApiError> {
+    Ok(Json(settings.get(&key).await?))
+}
+
+/// Sets a setting. Administrators only.
+#[utoipa::path(put, path = "/v1/settings/{key}", tag = "settings", request_body = SetSetting,
+    params(("key" = String, Path)),
+    responses((status = 200, body = SettingView), (status = "4XX", body = Problem)))]
+async fn set(
+    State(settings): State<Settings>,
+    User(caller): User,
+    Segment(key): Segment<String>,
+    Body(body): Body<SetSetting>,
+) -> Result<Json<SettingView>, ApiError> {
+    Ok(Json(settings.set(&caller, &key, body).await?))
+}
+
+/// Removes a setting. Administrators only.
+#[utoipa::path(delete, path = "/v1/settings/{key}", tag = "settings",
+    params(("key" = String, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn remove(
+    State(settings): State<Settings>,
+    User(caller): User,
+    Segment(key): Segment<String>,
+) -> Result<StatusCode, ApiError> {
+    settings.remove(&caller, &key, None).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,209 @@
+//! What a role may ever reach of the built-in tools, as data.
+//!
+//! An allowlist never allows by itself: it bounds what rules can allow. Tools that people install
+//! are outside of it; there scope, switch and rules decide.
+
+use super::pattern::matches;
+use super::{AgentType, Principal};
+
+/// The namespaces of built-in tools. No installed server may take one of these names.
+pub const NAMESPACES: &[&str] = &[
+    "api",
+    "apmas",
+    "artifact",
+    "builtin",
+    "connector",
+    "cynode",
+    "db",
+    "git",
+    "help",
+    "memory",
+    "model",
+    "node",
+    "persona",
+    "pm",
+    "sandbox",
+    "skills",
+    "system",
+    "web",
+];
+
+/// A tool that works only while a setting is `true`.
+pub struct Gate {
+    /// The tool.
+    pub tool: &'static str,
+    /// The setting; absent counts as `false`.
+    pub setting: &'static str,
+}
+
+/// Every tool that a setting guards.
+pub const GATES: &[Gate] = &[Gate {
+    tool: "sandbox.allowed_images.add",
+    setting: "agents.project_manager.sandbox.allow_add_to_allowed_images",
+}];
+
+/// What people's own clients may reach: what the REST API gives them anyway.
+const USER: &[&str] = &[
+    "db.*",
+    "artifact.*",
+    "node.*",
+    "sandbox.*",
+    "model.*",
+    "connector.*",
+    "web.*",
+    "api.call",
+    "git.*",
+    "help.*",
+    "skills.*",
+    "persona.*",
+    "pm.*",
+    "apmas_*",
+];
+
+/// Project managers plan and dispatch.
+const PM: &[&str] = &[
+    "db.*",
+    "artifact.*",
+    "node.*",
+    "sandbox.*",
+    "model.*",
+    "connector.*",
+    "web.fetch",
+    "web.search",
+    "api.call",
+    "git.*",
+    "help.*",
+    "skills.*",
+    "persona.list",
+    "persona.get",
+    "pm.*",
+    "apmas_*",
+];
+
+/// Analysts read, and write findings.
+const PA: &[&str] = &[
+    "db.*.get",
+    "db.*.list",
+    "db.*.effective",
+    "db.task.result",
+    "db.task.logs",
+    "db.finding.*",
+    "artifact.get",
+    "artifact.list",
+    "web.fetch",
+    "web.search",
+    "api.call",
+    "help.*",
+    "skills.list",
+    "skills.get",
+    "skills.create",
+    "skills.update",
+    "skills.delete",
+    "persona.list",
+    "persona.get",
+    "apmas_report_to_pm",
+    "apmas_get_context",
+];
+
+/// Sandboxed agents work on their own task.
+const SANDBOX: &[&str] = &[
+    "artifact.*",
+    "memory.*",
+    "web.fetch",
+    "web.search",
+    "api.call",
+    "help.*",
+    "skills.list",
+    "skills.get",
+    "apmas_report_to_pm",
+    "apmas_report_status",
+    "apmas_get_context",
+    "apmas_request_help",
+    "apmas_submit_work",
+    "apmas_complete",
+    "apmas_checkpoint",
+    "apmas_heartbeat",
+    "apmas_send_message",
+];
+
+/// What is seeded as allowed on a new installation: the allowlists without what reaches out of the
+/// installation. Reaching the network is an administrator's decision.
+const OUTWARD: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
+
+/// The patterns that bound `caller`.
+pub const fn patterns(caller: Principal) -> &'static [&'static str] {
+    match caller {
+        Principal::Agent(AgentType::Pm) => PM,
+        Principal::Agent(AgentType::Pa) => PA,
+        Principal::Agent(AgentType::Sandbox) => SANDBOX,
+        Principal::User => USER,
+    }
+}
+
+/// Whether `caller` may ever reach the built-in `tool`.
+pub fn is_allowlisted(caller: Principal, tool: &str) -> bool {
+    patterns(caller).iter().any(|pattern| matches(pattern, tool))
+}
+
+/// The patterns that a new installation allows to `caller`.
+pub fn seeded(caller: Principal) -> impl Iterator<Item = &'static str> {
+    patterns(caller).iter().copied().filter(|pattern| !OUTWARD.contains(pattern))
+}
+
+/// The setting that guards `tool`, if one does.
+pub fn setting_of(tool: &str) -> Option<&'static str> {
+    GATES.iter().find(|gate| gate.tool == tool).map(|gate| gate.setting)
+}
+
+/// Whether installed servers may not use this name.
+pub fn is_reserved(server: &str) -> bool {
+    NAMESPACES.contains(&server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sandboxed_agents_never_reach_database_nodes_or_sandboxes() {
+        for tool in ["db.task.get", "node.list", "sandbox.exec", "sandbox.create", "model.list"] {
+            assert!(!is_allowlisted(Principal::SANDBOX, tool), "{tool}");
+        }
+        assert!(is_allowlisted(Principal::SANDBOX, "memory.add"));
+        assert!(is_allowlisted(Principal::SANDBOX, "artifact.put"));
+    }
+
+    #[test]
+    fn analysts_read_and_write_nothing_but_findings() {
+        for tool in ["db.task.get", "db.project.list", "db.finding.create", "artifact.get"] {
+            assert!(is_allowlisted(Principal::PA, tool), "{tool}");
+        }
+        for tool in ["db.task.create", "db.task.cancel", "artifact.put", "node.list", "git.push"] {
+            assert!(!is_allowlisted(Principal::PA, tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn unknown_namespaces_are_on_no_allowlist() {
+        for caller in Principal::ALL {
+            assert!(!is_allowlisted(*caller, "shell.exec"));
+            assert!(!is_allowlisted(*caller, ""));
+        }
+    }
+
+    #[test]
+    fn a_new_installation_lets_no_agent_reach_the_network() {
+        for caller in Principal::ALL {
+            for tool in ["web.fetch", "api.call", "git.push"] {
+                assert!(!seeded(*caller).any(|pattern| matches(pattern, tool)), "{caller} {tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn adding_allowed_images_is_guarded_by_a_setting() {
+        let setting = "agents.project_manager.sandbox.allow_add_to_allowed_images";
+        assert_eq!(setting_of("sandbox.allowed_images.add"), Some(setting));
+        assert_eq!(setting_of("sandbox.allowed_images.list"), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! `POST /mcp`: one message.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use cynode_domain::ids::TraceId;
+use cynode_domain::policy::Stage;
+use cynode_ops::audit::CallRecord;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::value::RawValue;
+use tracing::error;
+
+use super::dispatch::Asked;
+use super::{answer, guard, metadata};
+use crate::Gateway;
+use crate::identity::{Identity, TokenHash};
+use crate::invoke::cut;
+use crate::protocol::{self, Meta};
+use crate::rpc::{self, Fields, INTERNAL_ERROR, INVALID_REQUEST, Message, RpcError};
+use crate::seams::ClientAbout;
+use crate::sessions::Session;
+
+/// What a message may hold beside its arguments.
+const ENVELOPE_BYTES: u64 = 64 * 1024;
+
+/// One request of one caller, before its message is read.
+pub(super) struct Knock {
+    pub(super) gateway: Gateway,
+    pub(super) token: TokenHash,
+    pub(super) who: Arc<Identity>,
+    /// The server whose own names are meant.
+    pub(super) face: Option<String>,
+    pub(super) headers: HeaderMap,
+}
+
+pub(super) async fn post(
+    State(gateway): State<Gateway>,
+    face: Option<Path<String>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let options = &gateway.inner.options;
+    if let Err(refusal) = guard::check(&headers, options) {
+        return *refusal;
+    }
+    let limit = usize::try_from(options.max_request_bytes + ENVELOPE_BYTES).unwrap_or(usize::MAX);
+    let Ok(body) = axum::body::to_bytes(body, limit).await else {
+        let text = format!("the message is longer than {limit} bytes, or was cut off");
+        return answer::refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &RpcError::new(INVALID_REQUEST, text),
+        );
+    };
+    let face = face.map(|Path(slug)| slug);
+    let knock = match admit(gateway, face, headers, Some(&body)).await {
+        Ok(knock) => knock,
+        Err(refusal) => return *refusal,
+    };
+    if !is_json(&knock.headers) {
+        let error = RpcError::new(INVALID_REQUEST, "Content-Type must be application/json");
+        return answer::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+    }
+    match Message::read(&body) {
+        Ok(Message::Request { id, method, params }) => request(&knock, id, &method, params).await,
+        Ok(Message::Notification { method }) => notification(&knock, &method, &body).await,
+        Ok(Message::Response { id }) => response(&knock, id, &body),
+        Err((id, error)) => answer::json(StatusCode::BAD_REQUEST, rpc::error(id, &error)),
+    }
+}
+
+/// Lets a caller in whose token is good and who does not ask too often.
+pub(super) async fn admit(
+    gateway: Gateway,
+    face: Option<String>,
+    headers: HeaderMap,
+    body: Option<&Bytes>,
+) -> Result<Knock, Box<Response>> {
+    let identified = match guard::bearer(&headers) {
+        Some(token) => gateway.inner.identify(token).await,
+        None => Ok(None),
+    };
+    let (token, who) = match identified {
+        Ok(Some(known)) => known,
+        Ok(None) => {
+            return Err(Box::new(turn_away(&gateway, face.as_deref(), &headers, body).await));
+        }
+        Err(fault) => {
+            error!(error = &fault as &dyn std::error::Error, "a token could not be checked");
+            let error =
+                RpcError::new(INTERNAL_ERROR, "tokens cannot be checked now: try again shortly");
+            return Err(Box::new(answer::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)));
+        }
+    };
+    if gateway.inner.limits.admits(&token) {
+        Ok(Knock { gateway, token, who, face, headers })
+    } else {
+        Err(Box::new(too_often()))
+    }
+}
+
+fn too_often() -> Response {
+    let error = RpcError::new(INVALID_REQUEST, "too many requests: wait a moment");
+    let mut response = answer::refusal(StatusCode::TOO_MANY_REQUESTS, &error);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// A tool call without a good token is put on record like any other refusal.
+async fn turn_away(
+    gateway: &Gateway,
+    face: Option<&str>,
+    headers: &HeaderMap,
+    body: Option<&Bytes>,
+) -> Response {
+    let (kind, reason) = match guard::bearer(headers) {
+        None => ("missing_bearer", "send a token as `Authorization: Bearer …`"),
+        Some(_) => ("invalid_agent_token", "the token is unknown, expired or revoked"),
+    };
+    if let Some(tool) = body.and_then(|body| called(body, face)) {
+        if !gateway.inner.limits.admits_stranger() {
+            return too_often();
+        }
+        let record = CallRecord {
+            agent: None,
+            token: None,
+            user: None,
+            groups: vec![],
+            roles: vec![],
+            project: None,
+            task: None,
+            run: None,
+            job: None,
+            tool,
+            server: "unknown".to_owned(),
+            stage: Stage::Authenticate,
+            error_type: Some(kind.to_owned()),
+            origin: "gateway".to_owned(),
+            request_id: TraceId::generate().to_string(),
+        };
+        if let Err(fault) = gateway.inner.backend.deny(record).await {
+            error!(error = &fault as &dyn std::error::Error, "a refusal could not be recorded");
+        }
+    }
+    metadata::unauthorized(headers, &gateway.inner.options, reason)
+}
+
+/// The tool that a message calls, if it calls one.
+fn called(body: &Bytes, face: Option<&str>) -> Option<String> {
+    let Ok(Message::Request { method, params, .. }) = Message::read(body) else {
+        return None;
+    };
+    if method != "tools/call" {
+        return None;
+    }
+    let name = Fields::read(params?).ok()?.text("name")?;
+    Some(cut(&face.map_or_else(|| name.to_string(), |slug| format!("{slug}.{name}"))))
+}
+
+async fn request(
+    knock: &Knock,
+    id: &RawValue,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Response {
+    let meta = Meta::of(params);
+    if protocol::is_stateless(&knock.headers, method, meta.as_ref()) {
+        if let Err(error) = protocol::check_stateless(&knock.headers, method, params, meta.as_ref())
+        {
+            // Every fault found here is a malformed request.
+            return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
+        }
+        let about = about_stateless(&meta.unwrap_or_default());
+        return asked(knock, None, Arc::new(about)).stateless(id, method, params).await;
+    }
+    if method == "initialize" {
+        return super::session::initialize(knock, id, params).await;
+    }
+    match find_session(knock) {
+        Ok(session) => {
+            let about = Arc::clone(&session.about);
+            asked(knock, Some(session), about).in_session(id, method, params).await
+        }
+        Err((status, error)) => answer::json(status, rpc::error(Some(id), &error)),
+    }
+}
+
+async fn notification(knock: &Knock, method: &str, body: &Bytes) -> Response {
+    match find_session(knock) {
+        Ok(session) => {
+            let about = Arc::clone(&session.about);
+            asked(knock, Some(session), about).notified(method, body).await;
+            StatusCode::ACCEPTED.into_response()
+        }
+        // The revision without sessions has no notifications of clients; they are taken and ignored.
+        Err(_) if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) => {
+            StatusCode::ACCEPTED.into_response()
+        }
+        Err((status, error)) => answer::refusal(status, &error),
+    }
+}
+
+fn response(knock: &Knock, id: &RawValue, body: &Bytes) -> Response {
+    match find_session(knock) {
+        Ok(session) => {
+            let text = String::from_utf8_lossy(body).into_owned();
+            if session.answered(id, rpc::raw(text)) {
+                StatusCode::ACCEPTED.into_response()
+            } else {
+                let error = RpcError::new(INVALID_REQUEST, "nobody waits for this response");
+                answer::refusal(StatusCode::BAD_REQUEST, &error)
+            }
+        }
+        Err((status, error)) => answer::refusal(status, &error),
+    }
+}
+
+/// The session that a request names.
+pub(super) fn find_session(knock: &Knock) -> Result<Arc<Session>, (StatusCode, RpcError)> {
+    let refuse = |status, text: &str| Err((status, RpcError::new(INVALID_REQUEST, text)));
+    let version = protocol::version_header(&knock.headers);
+    if let Some(unknown) = version.filter(|version| !protocol::VERSIONS.contains(version)) {
+        return Err((StatusCode::BAD_REQUEST, protocol::unsupported(unknown)));
+    }
+    let Some(id) = knock.headers.get(protocol::SESSION_HEADER) else {
+        return refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing: send initialize first");
+    };
+    let id = id.to_str().unwrap_or_default();
+    match knock.gateway.inner.sessions.get(id, &knock.token, knock.face.as_deref()) {
+        Some(session) => Ok(session),
+        None => refuse(StatusCode::NOT_FOUND, "there is no such session: send initialize again"),
+    }
+}
+
+fn asked(knock: &Knock, session: Option<Arc<Session>>, about: Arc<ClientAbout>) -> Asked {
+    Asked {
+        inner: Arc::clone(&knock.gateway.inner),
+        token: knock.token,
+        who: Arc::clone(&knock.who),
+        face: knock.face.clone(),
+        session,
+        about,
+        takes_stream: takes_stream(&knock.headers),
+    }
+}
+
+fn about_stateless(meta: &Meta<'_>) -> ClientAbout {
+    let empty: Cow<'_, RawValue> = Cow::Owned(rpc::raw("{}".to_owned()));
+    ClientAbout {
+        version: protocol::STATELESS.to_owned(),
+        capabilities: meta.capabilities.map_or(empty, Cow::Borrowed).into_owned(),
+        info: meta.info.map(ToOwned::to_owned),
+    }
+}
+
+pub(super) fn takes_stream(headers: &HeaderMap) -> bool {
+    let accepts =
+        |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains("text/event-stream"));
+    headers.get_all(ACCEPT).iter().any(accepts)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}

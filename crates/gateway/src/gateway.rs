@@ -1,0 +1,195 @@
+//! The gateway as a part of a process: what it is made of, and what keeps it up to date.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use chrono::{DateTime, Utc};
+use cynode_ops::tools::BuiltinTool;
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks;
+use serde_json::json;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::backend::{Backend, BackendError, Operations};
+use crate::identity::{Identity, Remembered, TokenHash, hash};
+use crate::limits::Limits;
+use crate::options::GatewayOptions;
+use crate::rpc;
+use crate::seams::Upstreams;
+use crate::sessions::Sessions;
+use crate::snapshot::{Server, Snapshot};
+use crate::tools::{self, Builtin, Services};
+
+/// How often other processes' changes are looked for.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The gateway. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What a gateway is made of.
+pub(crate) struct Inner {
+    /// Limits, names and times.
+    pub(crate) options: GatewayOptions,
+    /// The control plane.
+    pub(crate) backend: Arc<dyn Backend>,
+    /// The servers behind the gateway.
+    pub(crate) upstreams: Arc<dyn Upstreams>,
+    /// What built-in tools work with.
+    pub(crate) services: Arc<Services>,
+    /// Built-in tools, by name.
+    pub(crate) builtins: HashMap<&'static str, Builtin>,
+    /// Conversations of clients that have any.
+    pub(crate) sessions: Sessions,
+    /// How much may go on at once.
+    pub(crate) limits: Limits,
+    /// Calls, which outlive the requests that asked for them.
+    pub(crate) tasks: Tasks,
+    /// Changes when the list of tools may have.
+    pub(crate) changed: watch::Sender<i64>,
+    snapshot: ArcSwap<Snapshot>,
+    remembered: Remembered,
+    clock: SharedClock,
+}
+
+/// What a gateway needs.
+pub struct Parts {
+    /// Limits, names and times.
+    pub options: GatewayOptions,
+    /// The control plane.
+    pub backend: Arc<dyn Backend>,
+    /// The servers behind the gateway.
+    pub upstreams: Arc<dyn Upstreams>,
+    /// What built-in tools work with.
+    pub services: Services,
+    /// The time.
+    pub clock: SharedClock,
+}
+
+impl Gateway {
+    /// A gateway that knows no tools yet: [`Gateway::refresh`] lets it look.
+    pub fn new(parts: Parts) -> Self {
+        let inner = Inner {
+            backend: parts.backend,
+            upstreams: parts.upstreams,
+            services: Arc::new(parts.services),
+            builtins: tools::all().into_iter().map(|tool| (tool.name, tool)).collect(),
+            sessions: Sessions::new(&parts.options),
+            limits: Limits::new(&parts.options),
+            tasks: Tasks::new(),
+            changed: watch::channel(0).0,
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            remembered: Remembered::default(),
+            clock: parts.clock,
+            options: parts.options,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Writes the built-in tools into the registry and reads what else is there.
+    pub async fn start(&self, operations: &Operations) -> Result<(), BackendError> {
+        let builtins: Vec<BuiltinTool> = tools::all().iter().map(Builtin::registered).collect();
+        operations.registry.sync_builtins(builtins).await.map_err(BackendError::new)?;
+        self.refresh().await
+    }
+
+    /// Reads the registry and decides by it from now on.
+    pub async fn refresh(&self) -> Result<(), BackendError> {
+        let world = self.inner.backend.world().await?;
+        let snapshot = Snapshot::build(world);
+        let before = self.inner.snapshot();
+        let revision = snapshot.revision;
+        self.inner.snapshot.store(Arc::new(snapshot));
+        if before.revision != revision {
+            self.inner.forget_changed_servers(&before).await;
+            let message = rpc::notification("notifications/tools/list_changed", &json!({}));
+            self.inner.sessions.tell_all(&message);
+            self.inner.changed.send_replace(revision);
+        }
+        Ok(())
+    }
+
+    /// Follows changes of the registry until `shutdown`, then lets calls end.
+    pub async fn run(&self, operations: &Operations, shutdown: Shutdown) {
+        let mut changes = operations.registry.changes();
+        loop {
+            tokio::select! {
+                () = changes.next(POLL) => {}
+                () = shutdown.triggered() => break,
+            }
+            if let Err(fault) = self.follow().await {
+                warn!(error = &fault as &dyn std::error::Error, "the registry could not be read");
+            }
+            for ended in self.inner.sessions.sweep() {
+                self.inner.upstreams.close(&ended.key()).await;
+            }
+            self.inner.limits.sweep();
+            metrics::gauge!("cynode_mcp_sessions").set(as_gauge(self.inner.sessions.count()));
+        }
+    }
+
+    async fn follow(&self) -> Result<(), BackendError> {
+        let revision = self.inner.backend.revision().await?;
+        if revision == self.inner.snapshot().revision {
+            return Ok(());
+        }
+        info!(revision, "the registry changed: revision {revision}");
+        self.refresh().await
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a gauge of a few thousand sessions loses nothing")]
+fn as_gauge(count: usize) -> f64 {
+    count as f64
+}
+
+impl Inner {
+    /// What is decided by now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    /// Who presents this token, and what stands for the token from here on.
+    pub(crate) async fn identify(
+        &self,
+        token: &str,
+    ) -> Result<Option<(TokenHash, Arc<Identity>)>, BackendError> {
+        let key = hash(token);
+        let revision = self.snapshot().revision;
+        if let Some(known) = self.remembered.get(&key, revision, self.now()) {
+            return Ok(Some((key, known)));
+        }
+        let Some(identity) = self.backend.authenticate(token).await? else {
+            return Ok(None);
+        };
+        let identity = Arc::new(identity);
+        self.remembered.put(key, revision, Arc::clone(&identity));
+        Ok(Some((key, identity)))
+    }
+
+    /// Connections to servers that changed or are gone are not used any longer, and new ones are
+    /// looked at.
+    async fn forget_changed_servers(&self, before: &Snapshot) {
+        let now = self.snapshot();
+        let is_same = |one: &Server, other: &Snapshot| {
+            other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
+        };
+        let gone = before.servers().filter(|old| !is_same(old, &now));
+        let new = now.servers().filter(|new| !is_same(new, before));
+        let changed: BTreeSet<_> = gone.chain(new).map(|server| server.id).collect();
+        for server in changed {
+            self.upstreams.forget(server).await;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The `[gateway]` section of the configuration.
+
+use std::time::Duration;
+
+use cynode_runtime::config::{Fault, Section};
+use serde::{Deserialize, Serialize};
+
+/// How the gateway serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayOptions {
+    /// Names under which clients may reach the gateway, beside the loopback ones.
+    pub allowed_hosts: Vec<String>,
+    /// Web origins whose pages may reach the gateway, beside the loopback ones.
+    pub allowed_origins: Vec<String>,
+    /// The URL that clients know, when a proxy stands before the gateway.
+    pub public_url: Option<String>,
+    /// The largest request.
+    pub max_request_bytes: u64,
+    /// The largest answer of a tool.
+    pub max_response_bytes: u64,
+    /// How long a tool may take, in milliseconds.
+    pub call_timeout_ms: u64,
+    /// How many requests a token may make each second, in the long run.
+    pub requests_per_second: u32,
+    /// How many requests a token may make at once.
+    pub request_burst: u32,
+    /// How many calls may be under way with one server.
+    pub calls_per_server: u32,
+    /// How many sessions one token may have.
+    pub sessions_per_token: u32,
+    /// How many sessions there may be in all.
+    pub sessions: u32,
+    /// How long an unused session is kept, in seconds.
+    pub session_idle_seconds: u64,
+    /// How many tools one page of a list holds.
+    pub page_size: u32,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> Self {
+        Self {
+            allowed_hosts: vec![],
+            allowed_origins: vec![],
+            public_url: None,
+            max_request_bytes: 1024 * 1024,
+            max_response_bytes: 4 * 1024 * 1024,
+            call_timeout_ms: 30_000,
+            requests_per_second: 20_000,
+            request_burst: 20_000,
+            calls_per_server: 256,
+            sessions_per_token: 64,
+            sessions: 10_000,
+            session_idle_seconds: 1800,
+            page_size: 100,
+        }
+    }
+}
+
+impl GatewayOptions {
+    /// How long a tool may take.
+    pub fn call_timeout(&self) -> Duration {
+        Duration::from_millis(self.call_timeout_ms)
+    }
+}
+
+impl Section for GatewayOptions {
+    const NAME: &'static str = "gateway";
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = vec![];
+        let mut bound = |key: &str, value: u64, low: u64, high: u64| {
+            if !(low..=high).contains(&value) {
+                faults.push(Fault::new(
+                    format!("gateway.{key}"),
+                    value,
+                    format!("{low} to {high}"),
+                ));
+            }
+        };
+        bound("max_request_bytes", self.max_request_bytes, 1024, 64 << 20);
+        bound("max_response_bytes", self.max_response_bytes, 1024, 256 << 20);
+        bound("call_timeout_ms", self.call_timeout_ms, 1, 3_600_000);
+        bound("requests_per_second", self.requests_per_second.into(), 1, 1_000_000);
+        bound("request_burst", self.request_burst.into(), 1, 1_000_000);
+        bound("calls_per_server", self.calls_per_server.into(), 1, 100_000);
+        bound("sessions_per_token", self.sessions_per_token.into(), 1, 10_000);
+        bound("sessions", self.sessions.into(), 1, 1_000_000);
+        bound("session_idle_seconds", self.session_idle_seconds, 1, 604_800);
+        bound("page_size", self.page_size.into(), 1, 1000);
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_gateway_options_have_no_fault() {
+        assert_eq!(GatewayOptions::default().faults().len(), 0);
+    }
+
+    #[test]
+    fn every_gateway_option_out_of_range_is_named() {
+        let options = GatewayOptions { page_size: 0, sessions: 0, ..GatewayOptions::default() };
+
+        let faults: Vec<_> = options.faults().iter().map(ToString::to_string).collect();
+
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults.iter().any(|fault| fault.contains("gateway.page_size is 0")), "{faults:?}");
+    }
+}

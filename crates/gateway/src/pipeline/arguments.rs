@@ -1,0 +1,108 @@
+//! Stage `arguments`: size and shape.
+
+use cynode_domain::policy::Stage;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Denial;
+use crate::rpc::read_strictly;
+use crate::snapshot::Tool;
+
+/// How many faults a refusal names.
+const NAMED_FAULTS: usize = 5;
+/// How much of one fault is shown.
+const FAULT_CHARS: usize = 200;
+
+/// The arguments as a value, if the tool takes them. Absent counts as an empty object.
+pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Value, Denial> {
+    let refuse = |kind, text: String| Err(Denial::new(Stage::Arguments, kind, text));
+    let size = given.map_or(0, |raw| raw.get().len());
+    if u64::try_from(size).unwrap_or(u64::MAX) > max_bytes {
+        return refuse(
+            "request_too_large",
+            format!("the arguments are longer than {max_bytes} bytes"),
+        );
+    }
+    let value = match given.map(read_strictly) {
+        None => Value::Object(Map::new()),
+        Some(Ok(value)) if value.is_object() => value,
+        Some(Ok(_)) => {
+            return refuse("invalid_arguments", "arguments must be an object".to_owned());
+        }
+        Some(Err(error)) => return refuse("invalid_arguments", error.to_string()),
+    };
+    let validator = match &tool.input {
+        Ok(validator) => validator,
+        Err(fault) => {
+            let text = format!("the schema of \"{}\" cannot be used: {fault}", tool.name);
+            return refuse("invalid_schema", text);
+        }
+    };
+    if validator.is_valid(&value) {
+        Ok(value)
+    } else {
+        refuse("invalid_arguments", faults(validator, &value))
+    }
+}
+
+/// What is wrong, in words that do not repeat the values: these may be secrets.
+fn faults(validator: &jsonschema::Validator, value: &Value) -> String {
+    let fault = |error: jsonschema::ValidationError<'_>| {
+        let at = error.instance_path().to_string();
+        let at = if at.is_empty() { "arguments".to_owned() } else { at };
+        let text = format!("{at}: {}", error.masked());
+        text.chars().take(FAULT_CHARS).collect::<String>()
+    };
+    let named: Vec<_> = validator.iter_errors(value).take(NAMED_FAULTS).map(fault).collect();
+    named.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::policy::ToolScope;
+    use serde_json::json;
+
+    use super::*;
+    use crate::rpc::raw;
+    use crate::snapshot::{Snapshot, ToolRow, World};
+
+    fn judge(schema: &Value, given: &str) -> Result<Value, (Stage, &'static str, String)> {
+        let row = ToolRow {
+            name: "a.b".to_owned(),
+            server: None,
+            scope: ToolScope::Both,
+            is_enabled: true,
+            needs_review: false,
+            definition: json!({ "inputSchema": schema }),
+        };
+        let snapshot = Snapshot::build(World { tools: vec![row], ..World::default() });
+        let given = raw(given.to_owned());
+        check(snapshot.tool("a.b").unwrap(), Some(&given), 100)
+            .map_err(|denial| (denial.stage, denial.kind, denial.message))
+    }
+
+    #[test]
+    fn arguments_that_break_the_schema_are_refused_without_repeating_them() {
+        let schema = json!({ "properties": { "key": { "type": "integer" } } });
+
+        let (stage, kind, message) = judge(&schema, r#"{"key":"hunter2"}"#).unwrap_err();
+
+        assert_eq!((stage, kind), (Stage::Arguments, "invalid_arguments"));
+        assert!(message.contains("/key") && !message.contains("hunter2"), "{message}");
+    }
+
+    #[test]
+    fn arguments_that_are_too_long_or_no_object_are_refused() {
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(100));
+
+        assert_eq!(judge(&json!({}), &long).unwrap_err().1, "request_too_large");
+        assert_eq!(judge(&json!({}), "[]").unwrap_err().1, "invalid_arguments");
+        assert_eq!(judge(&json!({}), r#"{"a":1,"a":2}"#).unwrap_err().1, "invalid_arguments");
+        assert_eq!(judge(&json!({}), r#"{"a":1}"#), Ok(json!({"a": 1})));
+    }
+
+    #[test]
+    fn a_tool_whose_schema_is_none_takes_nothing() {
+        assert_eq!(judge(&json!({ "type": 7 }), "{}").unwrap_err().1, "invalid_schema");
+    }
+}

@@ -1,0 +1,157 @@
+//! The built-in tools: one file each, with name, schema, scope and handler.
+//!
+//! Start at [`all`]. A handler runs after the whole pipeline agreed: its arguments fit its schema,
+//! and the ids in them belong to the caller. What it may do beyond that, the operations decide.
+
+mod artifact;
+mod db;
+mod fault;
+mod help;
+mod node;
+mod schema;
+
+use std::sync::Arc;
+
+use cynode_domain::policy::ToolScope;
+use cynode_ops::settings::Settings;
+use cynode_ops::tools::{BuiltinTool, Definition};
+use cynode_ops::{Artifacts, Nodes, Projects, Tasks};
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub(crate) use fault::ToolFault;
+
+use crate::Identity;
+use crate::pipeline::Setting;
+
+/// The operations that built-in tools call.
+#[derive(Clone)]
+pub struct Services {
+    /// Tasks and jobs.
+    pub tasks: Tasks,
+    /// Projects.
+    pub projects: Projects,
+    /// Files of tasks.
+    pub artifacts: Artifacts,
+    /// Worker nodes.
+    pub nodes: Nodes,
+    /// Settings of the installation.
+    pub settings: Settings,
+}
+
+/// What a handler works with.
+pub struct ToolContext {
+    /// The operations.
+    pub(crate) services: Arc<Services>,
+    /// Who calls.
+    pub(crate) who: Arc<Identity>,
+    /// The task and project that the call is about.
+    pub(crate) setting: Setting,
+}
+
+type Answered = BoxFuture<'static, Result<Value, ToolFault>>;
+
+/// A built-in tool.
+pub struct Builtin {
+    /// Its canonical name.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// What it does, for models.
+    pub description: &'static str,
+    /// Where it may be called from.
+    pub scope: ToolScope,
+    /// The JSON Schema of its arguments.
+    pub input: fn() -> Value,
+    /// The JSON Schema of its results.
+    pub output: fn() -> Value,
+    /// Does it.
+    pub(crate) run: fn(ToolContext, Value) -> Answered,
+}
+
+impl Builtin {
+    /// The tool as the registry knows it.
+    pub fn registered(&self) -> BuiltinTool {
+        BuiltinTool {
+            name: self.name.to_owned(),
+            scope: self.scope,
+            definition: Definition {
+                title: Some(self.title.to_owned()),
+                description: self.description.to_owned(),
+                input_schema: (self.input)(),
+                output_schema: Some((self.output)()),
+                other: serde_json::Map::new(),
+            },
+        }
+    }
+}
+
+/// Every built-in tool.
+pub fn all() -> Vec<Builtin> {
+    let mut tools = vec![help::get::TOOL];
+    tools.extend(artifact::all());
+    tools.extend(db::all());
+    tools.extend(node::all());
+    tools
+}
+
+/// Arguments as a handler wants them. They fit the schema; a schema that promises less than the
+/// handler needs is a fault of ours, told as one of the caller's.
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolFault> {
+    serde_json::from_value(arguments).map_err(|error| ToolFault::invalid(error.to_string()))
+}
+
+/// A result as callers get it.
+fn show(result: impl Serialize) -> Result<Value, ToolFault> {
+    serde_json::to_value(result).map_err(|error| ToolFault::internal(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cynode_domain::policy::{Principal, allowlist};
+
+    use super::*;
+
+    #[test]
+    fn every_built_in_tool_has_its_own_name_and_schemas_that_compile() {
+        let names: BTreeSet<_> = all().iter().map(|tool| tool.name).collect();
+
+        assert_eq!(names.len(), all().len());
+        for tool in all() {
+            for schema in [(tool.input)(), (tool.output)()] {
+                assert_eq!(schema["type"], "object", "{}", tool.name);
+                jsonschema::validator_for(&schema)
+                    .unwrap_or_else(|fault| panic!("{}: {fault}", tool.name));
+            }
+        }
+    }
+
+    #[test]
+    fn every_built_in_tool_can_be_reached_by_somebody() {
+        for tool in all() {
+            let reaches = |caller: &Principal| {
+                tool.scope.admits(*caller) && allowlist::is_allowlisted(*caller, tool.name)
+            };
+            assert!(Principal::ALL.iter().any(reaches), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn task_and_job_scoped_tools_have_their_id_in_their_schema() {
+        let scoped =
+            ["db.task.get", "db.task.result", "db.task.logs", "db.task.cancel", "artifact.put"];
+        for tool in all().iter().filter(|tool| scoped.contains(&tool.name)) {
+            assert!(
+                (tool.input)()["required"].as_array().unwrap().contains(&"task_id".into()),
+                "{}",
+                tool.name
+            );
+        }
+        let job = all().into_iter().find(|tool| tool.name == "db.job.get").unwrap();
+        assert_eq!((job.input)()["required"], serde_json::json!(["job_id"]));
+    }
+}

@@ -1,0 +1,51 @@
+//! `db.task.list`
+
+use cynode_domain::policy::ToolScope;
+use cynode_wire::tasks::TaskQuery;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tools::schema::{cursor, id, limit, object, result};
+use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+
+/// Tasks the caller may see.
+pub(crate) const TOOL: Builtin = Builtin {
+    name: "db.task.list",
+    title: "List tasks",
+    description: "Tasks of the user, newest first; of one project where the caller is bound to one.",
+    scope: ToolScope::Pm,
+    input,
+    output,
+    run: |context, arguments| Box::pin(run(context, arguments)),
+};
+
+fn input() -> Value {
+    object(
+        &[],
+        json!({
+            "project_id": id("project"),
+            "status": { "enum": ["queued", "running", "completed", "failed", "canceled", "superseded"] },
+            "limit": limit(),
+            "cursor": cursor(),
+        }),
+    )
+}
+
+fn output() -> Value {
+    result(&["items"])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    status: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    let Arguments { status, limit, cursor } = read(arguments)?;
+    // The context stage has judged project_id; a bound caller sees its own project only.
+    let project = context.setting.project.map(|project| project.to_string());
+    let query = TaskQuery { limit, cursor, status, project };
+    show(context.services.tasks.list(&context.who.caller, query).await?)
+}

@@ -1,0 +1,38 @@
+//! `db.task.result`
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::policy::ToolScope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tools::schema::{id, object, result};
+use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+
+/// What came of a task.
+pub(crate) const TOOL: Builtin = Builtin {
+    name: "db.task.result",
+    title: "Get the result of a task",
+    description: "What came of a task, job by job, with exit codes and kept output.",
+    scope: ToolScope::Pm,
+    input,
+    output,
+    run: |context, arguments| Box::pin(run(context, arguments)),
+};
+
+fn input() -> Value {
+    object(&["task_id"], json!({ "task_id": id("task") }))
+}
+
+fn output() -> Value {
+    result(&["task_id", "status", "jobs"])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    task_id: TaskId,
+}
+
+async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    let Arguments { task_id } = read(arguments)?;
+    show(context.services.tasks.result(&context.who.caller, &task_id.to_string()).await?)
+}

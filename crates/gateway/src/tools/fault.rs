@@ -1,0 +1,135 @@
+//! Why a built-in tool did not do as asked: one exhaustive match for each error of `ops`.
+
+use cynode_ops::settings::SettingError;
+use cynode_ops::{ArtifactError, BlobError, NodeError, ProjectError, StoreError, TaskError};
+use tracing::error;
+
+use crate::invoke::Failure;
+
+/// A tool did not do as asked.
+pub(crate) struct ToolFault {
+    kind: &'static str,
+    message: String,
+}
+
+impl ToolFault {
+    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new("invalid_arguments", message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::new("not_found", message)
+    }
+
+    pub(super) fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
+        error!(error = cause, "a built-in tool failed");
+        Self::new("internal_error", "something failed on our side; the log has the cause")
+    }
+}
+
+impl From<ToolFault> for Failure {
+    fn from(fault: ToolFault) -> Self {
+        Self { kind: fault.kind, message: fault.message }
+    }
+}
+
+impl From<StoreError> for ToolFault {
+    fn from(fault: StoreError) -> Self {
+        match &fault {
+            StoreError::Unavailable(_) | StoreError::Closed => {
+                error!(
+                    error = &fault as &dyn std::error::Error,
+                    "a built-in tool found no database"
+                );
+                Self::new("service_unavailable", "the database does not answer: try again shortly")
+            }
+            StoreError::NulCharacter => Self::invalid(fault.to_string()),
+            StoreError::Duplicate { .. }
+            | StoreError::Statement(_)
+            | StoreError::Unreadable { .. }
+            | StoreError::Newer { .. }
+            | StoreError::UnknownEngine { .. } => Self::internal(&fault),
+        }
+    }
+}
+
+impl From<BlobError> for ToolFault {
+    fn from(fault: BlobError) -> Self {
+        match fault {
+            BlobError::TooLarge { .. } | BlobError::CutOff => Self::invalid(fault.to_string()),
+            BlobError::Disk(_) => Self::internal(&fault),
+        }
+    }
+}
+
+impl From<ProjectError> for ToolFault {
+    fn from(fault: ProjectError) -> Self {
+        use ProjectError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<TaskError> for ToolFault {
+    fn from(fault: TaskError) -> Self {
+        use TaskError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Closed { .. } | E::DeadDependency { .. } | E::Cycle { .. } | E::Started => {
+                Self::new("conflict", fault.to_string())
+            }
+            E::Project(fault) => fault.into(),
+            E::Blob(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ArtifactError> for ToolFault {
+    fn from(fault: ArtifactError) -> Self {
+        use ArtifactError as E;
+        match fault {
+            E::BadPath(_) => Self::invalid(fault.to_string()),
+            E::NotYourJob(_) => Self::new("conflict", fault.to_string()),
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Task(fault) => fault.into(),
+            E::Blob(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<NodeError> for ToolFault {
+    fn from(fault: NodeError) -> Self {
+        use NodeError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Invalid(_) => Self::invalid(fault.to_string()),
+            E::BadToken | E::NotAdmin => Self::new("forbidden", fault.to_string()),
+            E::NotYourJob(_) | E::IllegalMove(_) => Self::new("conflict", fault.to_string()),
+            E::Secret(_) => Self::internal(&fault),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SettingError> for ToolFault {
+    fn from(fault: SettingError) -> Self {
+        use SettingError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::NotAdmin => Self::new("forbidden", fault.to_string()),
+            E::Conflict { .. } => Self::new("conflict", fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}

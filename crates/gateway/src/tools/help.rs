@@ -1,0 +1,3 @@
+//! Help.
+
+pub(super) mod get;

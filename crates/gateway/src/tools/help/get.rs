@@ -1,0 +1,58 @@
+//! `help.get`
+
+use std::future::ready;
+
+use cynode_domain::policy::ToolScope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tools::schema::{id, object, result, text};
+use crate::tools::{Builtin, ToolContext, ToolFault, read};
+
+/// Every topic with its text.
+const TOPICS: [(&str, &str); 5] = [
+    ("overview", include_str!("overview.md")),
+    ("tasks", include_str!("tasks.md")),
+    ("artifacts", include_str!("artifacts.md")),
+    ("ids", include_str!("ids.md")),
+    ("errors", include_str!("errors.md")),
+];
+
+/// How to use what is here.
+pub(crate) const TOOL: Builtin = Builtin {
+    name: "help.get",
+    title: "Get help",
+    description: "What CyNode is and how its tools are used. Without a topic: an overview.",
+    scope: ToolScope::Both,
+    input,
+    output,
+    run: |context, arguments| Box::pin(ready(run(&context, arguments))),
+};
+
+fn input() -> Value {
+    object(
+        &[],
+        json!({ "task_id": id("task"), "topic": text("overview, tasks, artifacts, ids or errors.", 100) }),
+    )
+}
+
+fn output() -> Value {
+    result(&["topic", "markdown"])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    topic: Option<String>,
+}
+
+fn run(context: &ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    let Arguments { topic } = read(arguments)?;
+    let topic = topic.unwrap_or_else(|| "overview".to_owned());
+    let found = TOPICS.iter().find(|(name, _)| *name == topic);
+    let (name, text) = found.ok_or_else(|| {
+        let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
+        ToolFault::not_found(format!("there is no such topic; there are: {}", names.join(", ")))
+    })?;
+    let caller = context.who.agent;
+    Ok(json!({ "topic": name, "markdown": format!("{text}\n\nYou call as `{caller}`.\n") }))
+}

@@ -1,0 +1,252 @@
+//! One HTTP endpoint: what every request to it carries, and how much of an answer is read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
+
+use super::super::UpstreamOptions;
+use super::super::hub::Hub;
+use super::super::link::LinkError;
+use super::super::message::Outgoing;
+use crate::protocol::{SESSION_HEADER, STATELESS, VERSION_HEADER};
+use crate::seams::UpstreamError;
+
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+/// Headers that are ours to set, whatever a server's configuration says.
+const OURS: [&str; 11] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "transfer-encoding",
+];
+
+/// How requests of one conversation introduce themselves.
+#[derive(Default, Clone)]
+pub(super) struct Voice {
+    pub(super) session: Option<HeaderValue>,
+    pub(super) version: Option<HeaderValue>,
+    pub(super) is_stateless: bool,
+}
+
+impl Voice {
+    pub(super) fn stateless() -> Self {
+        let version = Some(HeaderValue::from_static(STATELESS));
+        Self { session: None, version, is_stateless: true }
+    }
+}
+
+/// An endpoint that any number of conversations use.
+pub(in super::super) struct Endpoint {
+    client: Client,
+    url: Url,
+    /// The configured headers; their values are secret.
+    headers: HeaderMap,
+    pub(super) options: Arc<UpstreamOptions>,
+}
+
+impl Endpoint {
+    /// Prepares requests to `url`; says what is wrong with the configuration.
+    pub(in super::super) fn new(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        options: &Arc<UpstreamOptions>,
+    ) -> Result<Self, UpstreamError> {
+        let wrong = |reason: &str| UpstreamError::Unavailable(reason.to_owned());
+        let url = Url::parse(url).map_err(|_| wrong("its address is no URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("its address is neither http nor https"));
+        }
+        let mut builder = Client::builder();
+        if is_loopback(&url) {
+            // A proxy could not reach this machine's own ports, and must not see what goes there.
+            builder = builder.no_proxy();
+        }
+        let client = builder
+            .connect_timeout(options.connect_timeout)
+            // Credentials are for the configured address and no other.
+            .redirect(Policy::none())
+            .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|_| wrong("no connection can be prepared"))?;
+        let headers =
+            configured(headers).ok_or_else(|| wrong("a configured header is not valid"))?;
+        Ok(Self { client, url, headers, options: Arc::clone(options) })
+    }
+
+    /// Sends a message; gives the answer as soon as it begins.
+    pub(super) async fn post(
+        &self,
+        voice: &Voice,
+        text: &str,
+        mirrored: Option<&Outgoing>,
+    ) -> Result<Response, LinkError> {
+        self.send(Method::POST, voice, |request| {
+            let mut request = request
+                .header(CONTENT_TYPE, "application/json")
+                .header(ACCEPT, "application/json, text/event-stream")
+                .body(text.to_owned());
+            if let Some(mirrored) = mirrored.filter(|_| voice.is_stateless) {
+                request = request.header(METHOD_HEADER, header_text(&mirrored.method));
+                if let Some(name) = &mirrored.name {
+                    request = request.header(NAME_HEADER, header_text(name));
+                }
+            }
+            request
+        })
+        .await
+    }
+
+    /// Sends a request as `voice`, completed by `complete`.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        voice: &Voice,
+        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response, LinkError> {
+        let mut request =
+            self.client.request(method, self.url.clone()).headers(self.headers.clone());
+        if let Some(session) = &voice.session {
+            request = request.header(SESSION_HEADER, session);
+        }
+        if let Some(version) = &voice.version {
+            request = request.header(VERSION_HEADER, version);
+        }
+        match tokio::time::timeout(self.options.quiet_timeout, complete(request).send()).await {
+            Ok(sent) => sent.map_err(|error| broken(&error)),
+            Err(_) => Err(LinkError::Failed(UpstreamError::Timeout)),
+        }
+    }
+
+    /// Reads a whole body, up to the limit.
+    pub(super) async fn body(
+        &self,
+        mut response: Response,
+        hub: Option<&Arc<Hub>>,
+    ) -> Result<Vec<u8>, LinkError> {
+        let limit = self.options.max_response_bytes;
+        let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+        if announced.is_some_and(|length| length > limit) {
+            return Err(too_large(limit));
+        }
+        let mut body = Vec::with_capacity(announced.unwrap_or_default());
+        while let Some(chunk) = self.chunk(&mut response, hub).await? {
+            if body.len() + chunk.len() > limit {
+                return Err(too_large(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// The next piece of an answer. Silence is borne as long as the server waits for its client.
+    pub(super) async fn chunk(
+        &self,
+        response: &mut Response,
+        hub: Option<&Arc<Hub>>,
+    ) -> Result<Option<bytes::Bytes>, LinkError> {
+        loop {
+            match tokio::time::timeout(self.options.quiet_timeout, response.chunk()).await {
+                Ok(chunk) => return chunk.map_err(|error| broken(&error)),
+                Err(_) if hub.is_some_and(|hub| hub.has_questions()) => {}
+                Err(_) => return Err(LinkError::Failed(UpstreamError::Timeout)),
+            }
+        }
+    }
+
+    /// How long to wait before coming back to a stream, as the server wished or as we think.
+    pub(super) fn pause(&self, wished_ms: Option<u64>, attempt: u32) -> Duration {
+        let own = Duration::from_millis(500) * 2_u32.saturating_pow(attempt.min(6));
+        wished_ms.map_or(own, Duration::from_millis).min(self.options.quiet_timeout)
+    }
+}
+
+pub(super) fn too_large(limit: usize) -> LinkError {
+    LinkError::protocol(format!("its answer is larger than {limit} bytes"))
+}
+
+/// What went wrong, without the address: it may hold a secret.
+fn broken(error: &reqwest::Error) -> LinkError {
+    if error.is_timeout() {
+        LinkError::Failed(UpstreamError::Timeout)
+    } else if error.is_connect() {
+        LinkError::unavailable("it cannot be reached")
+    } else {
+        LinkError::unavailable("the connection broke")
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => {
+            let host = host.trim_matches(['[', ']']);
+            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
+    }
+}
+
+fn configured(headers: &BTreeMap<String, String>) -> Option<HeaderMap> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name: HeaderName = name.parse().ok()?;
+        if !OURS.contains(&name.as_str()) {
+            let mut value = HeaderValue::from_str(value).ok()?;
+            value.set_sensitive(true);
+            map.insert(name, value);
+        }
+    }
+    Some(map)
+}
+
+/// Text as a header can carry it: what is no plain text travels as `=?base64?…?=`.
+fn header_text(text: &str) -> HeaderValue {
+    let is_plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
+        && text.trim_matches([' ', '\t']) == text
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let plain = is_plain.then(|| HeaderValue::from_str(text).ok()).flatten();
+    plain.unwrap_or_else(|| {
+        let encoded = format!("=?base64?{}?=", STANDARD.encode(text));
+        HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_header_can_carry_is_encoded() {
+        assert_eq!(header_text("files.read"), "files.read");
+        assert_eq!(header_text("größe"), "=?base64?Z3LDtsOfZQ==?=");
+        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
+        assert_eq!(header_text("=?base64?eA==?="), "=?base64?PT9iYXNlNjQ/ZUE9PT89?=");
+    }
+
+    #[test]
+    fn configured_headers_cannot_replace_those_of_the_protocol() {
+        let headers = [("Authorization", "Bearer x"), ("Mcp-Session-Id", "y"), ("Host", "z")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+
+        let map = configured(&headers).unwrap();
+
+        assert_eq!(map.len(), 1);
+        assert!(map["authorization"].is_sensitive());
+        assert!(configured(&[("a b".to_owned(), "x".to_owned())].into()).is_none());
+    }
+}

@@ -1,0 +1,172 @@
+//! Streams of messages over HTTP: that of one request, and the standing one of a session.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Method, Response};
+use serde_json::value::RawValue;
+
+use super::super::hub::{Heard, Hub};
+use super::super::link::LinkError;
+use super::super::message::{Incoming, Outgoing};
+use super::super::sse::{Event, Reader};
+use super::endpoint::{Endpoint, Voice, too_large};
+use crate::seams::UpstreamError;
+
+/// How often one request comes back to a stream that broke before the answer.
+const RETURNS: u32 = 8;
+
+pub(super) fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
+}
+
+/// Where a stream is, so that one can come back to it.
+#[derive(Default)]
+struct Place {
+    last_id: Option<String>,
+    retry_ms: Option<u64>,
+}
+
+/// Follows the stream of a request until its answer, coming back where the server offers that.
+pub(super) async fn follow(
+    endpoint: &Endpoint,
+    voice: &Voice,
+    first: Response,
+    (request, hub): (&Outgoing, &Arc<Hub>),
+) -> Result<Box<RawValue>, LinkError> {
+    let mut place = Place::default();
+    let mut response = first;
+    for attempt in 0..=RETURNS {
+        match until_answer(endpoint, &mut response, (request, hub), &mut place).await {
+            Ok(Some(answer)) => return Ok(answer),
+            // The connection ended or broke: a server that numbers its events keeps the answer.
+            Ok(None) | Err(LinkError::Failed(UpstreamError::Unavailable(_))) => {}
+            Err(error) => return Err(error),
+        }
+        let Some(last_id) = place.last_id.as_deref().filter(|_| !voice.is_stateless) else { break };
+        tokio::time::sleep(endpoint.pause(place.retry_ms, attempt)).await;
+        response = listen(endpoint, voice, Some(last_id)).await?;
+        if !response.status().is_success() || !is_stream(&response) {
+            break;
+        }
+    }
+    Err(LinkError::unavailable("it closed the stream before it answered"))
+}
+
+async fn until_answer(
+    endpoint: &Endpoint,
+    response: &mut Response,
+    (request, hub): (&Outgoing, &Arc<Hub>),
+    place: &mut Place,
+) -> Result<Option<Box<RawValue>>, LinkError> {
+    let mut reader = Reader::new(endpoint.options.max_response_bytes);
+    let mut events = vec![];
+    let is_endless = request.method == "subscriptions/listen";
+    loop {
+        let chunk = if is_endless {
+            response.chunk().await.map_err(|_| LinkError::unavailable("the connection broke"))?
+        } else {
+            endpoint.chunk(response, Some(hub)).await?
+        };
+        let Some(chunk) = chunk else { return Ok(None) };
+        push(&mut reader, &chunk, &mut events, endpoint)?;
+        for event in events.drain(..) {
+            for message in place.take(event)? {
+                match Incoming::read(&message) {
+                    Ok(Incoming::Response { id, .. }) if id.is_none_or(|id| id == request.id) => {
+                        return Ok(Some(message));
+                    }
+                    _ => hub.hear(message, Heard::During(request.id)).await,
+                }
+            }
+        }
+    }
+}
+
+/// Keeps the standing stream of a session open for as long as the server offers it.
+pub(super) async fn stand(endpoint: &Endpoint, voice: &ArcSwap<Voice>, hub: &Arc<Hub>) {
+    let mut place = Place::default();
+    let mut attempt = 0;
+    while !hub.closed.is_cancelled() {
+        let voice = voice.load_full();
+        match listen(endpoint, &voice, place.last_id.as_deref()).await {
+            Ok(response) if response.status().is_success() && is_stream(&response) => {
+                attempt = 0;
+                let heard = hear_all(endpoint, response, hub, &mut place);
+                tokio::select! {
+                    () = hub.closed.cancelled() => return,
+                    () = heard => {}
+                }
+            }
+            // The session is forgotten; the next request opens another.
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => place.last_id = None,
+            Ok(response) if response.status().is_client_error() => return,
+            Ok(_) | Err(_) => {}
+        }
+        let pause = tokio::time::sleep(endpoint.pause(place.retry_ms, attempt));
+        tokio::select! {
+            () = hub.closed.cancelled() => return,
+            () = pause => attempt = attempt.saturating_add(1),
+        }
+    }
+}
+
+/// Hears a stream to its end; what cannot be read ends it, too.
+async fn hear_all(endpoint: &Endpoint, mut response: Response, hub: &Arc<Hub>, place: &mut Place) {
+    let mut reader = Reader::new(endpoint.options.max_response_bytes);
+    let mut events = vec![];
+    while let Ok(Some(chunk)) = response.chunk().await {
+        if push(&mut reader, &chunk, &mut events, endpoint).is_err() {
+            return;
+        }
+        for event in events.drain(..) {
+            for message in place.take(event).unwrap_or_default() {
+                hub.hear(message, Heard::Standing).await;
+            }
+        }
+    }
+}
+
+fn push(
+    reader: &mut Reader,
+    chunk: &[u8],
+    events: &mut Vec<Event>,
+    endpoint: &Endpoint,
+) -> Result<(), LinkError> {
+    reader.push(chunk, events).map_err(|_| too_large(endpoint.options.max_response_bytes))
+}
+
+async fn listen(
+    endpoint: &Endpoint,
+    voice: &Voice,
+    last_id: Option<&str>,
+) -> Result<Response, LinkError> {
+    endpoint
+        .send(Method::GET, voice, |request| {
+            let request = request.header(ACCEPT, "text/event-stream");
+            match last_id {
+                Some(last_id) => request.header("last-event-id", last_id),
+                None => request,
+            }
+        })
+        .await
+}
+
+impl Place {
+    /// The messages of an event: one, or several in a revision that allowed batches.
+    fn take(&mut self, event: Event) -> Result<Vec<Box<RawValue>>, LinkError> {
+        self.last_id = event.id.or_else(|| self.last_id.take());
+        self.retry_ms = event.retry_ms.or(self.retry_ms);
+        let broken = |error| LinkError::protocol(format!("it is no JSON: {error}"));
+        if event.data.trim().is_empty() {
+            return Ok(vec![]);
+        }
+        if event.data.trim_start().starts_with('[') {
+            return serde_json::from_str(&event.data).map_err(broken);
+        }
+        Ok(vec![RawValue::from_string(event.data).map_err(broken)?])
+    }
+}

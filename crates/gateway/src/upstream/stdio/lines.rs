@@ -1,0 +1,79 @@
+//! Reading lines of bounded length.
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+const CHUNK: usize = 16 * 1024;
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line that is not empty.
+    Text(String),
+    /// A line longer than what is read.
+    TooLong,
+    /// There is nothing more.
+    End,
+}
+
+/// The lines of a stream.
+pub(super) struct Lines<R> {
+    stream: R,
+    /// What was read and not given yet.
+    buffer: Vec<u8>,
+    /// How much of the buffer holds no line feed.
+    searched: usize,
+    limit: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(stream: R, limit: usize) -> Self {
+        Self { stream, buffer: vec![], searched: 0, limit }
+    }
+
+    /// The next line that is not empty.
+    pub(super) async fn next(&mut self) -> Line {
+        loop {
+            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = found.map(|at| at + self.searched) {
+                let rest = self.buffer.split_off(end + 1);
+                let line = std::mem::replace(&mut self.buffer, rest);
+                self.searched = 0;
+                let text = String::from_utf8_lossy(&line);
+                if !text.trim().is_empty() {
+                    return Line::Text(text.trim().to_owned());
+                }
+                continue;
+            }
+            self.searched = self.buffer.len();
+            if self.buffer.len() > self.limit {
+                return Line::TooLong;
+            }
+            self.buffer.reserve(CHUNK);
+            match self.stream.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => return Line::End,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_one_by_one_and_empty_ones_are_passed_over() {
+        let mut lines = Lines::new(&b"a\r\n\n  \nb\nunfinished"[..], 100);
+
+        assert_eq!(lines.next().await, Line::Text("a".to_owned()));
+        assert_eq!(lines.next().await, Line::Text("b".to_owned()));
+        assert_eq!(lines.next().await, Line::End);
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_given_up() {
+        let mut lines = Lines::new(tokio::io::repeat(b'x'), 100);
+
+        assert_eq!(lines.next().await, Line::TooLong);
+    }
+}

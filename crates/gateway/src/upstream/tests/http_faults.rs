@@ -1,0 +1,153 @@
+//! Servers over HTTP that do not behave.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fake::{Fake, Reply, Seen, events, stream};
+use super::world::{Client, World, ask, call, quick};
+use crate::seams::UpstreamError;
+use crate::upstream::UpstreamOptions;
+
+async fn fault(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> UpstreamError {
+    let fake = Fake::with_sessions(move |seen| match seen.verb {
+        http::Method::POST => reply(seen),
+        _ => Reply::Bytes(405, "text/plain", vec![]),
+    })
+    .await;
+    let client = Client::plain();
+    let world =
+        World::new(UpstreamOptions { quiet_timeout: Duration::from_millis(300), ..quick() });
+    let server = world.install_http(&fake.url);
+    let upstream = world.open(server, &client).await;
+    ask(&upstream, &client, call("1", "x")).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_not_waited_for_without_end() {
+    assert_eq!(fault(|_| Reply::Silence).await, UpstreamError::Timeout);
+    let (_sender, reply) = stream();
+    let reply = std::sync::Mutex::new(Some(reply));
+    assert_eq!(fault(move |_| reply.lock().unwrap().take().unwrap()).await, UpstreamError::Timeout);
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_allowed_is_not_read() {
+    let big = |seen: &Seen| seen.result(json!({"content": "x".repeat(100_000)}));
+    let streamed = |seen: &Seen| {
+        let result = json!({"content": "x".repeat(100_000)});
+        events(&[json!({"jsonrpc": "2.0", "id": seen.body["id"], "result": result})])
+    };
+
+    let (plain, streamed) = (fault(big).await, fault(streamed).await);
+
+    let expected = UpstreamError::Protocol("its answer is larger than 65536 bytes".to_owned());
+    assert_eq!((plain, streamed), (expected.clone(), expected));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_message_is_an_error_that_says_so() {
+    let broken = |_: &Seen| Reply::Bytes(200, "application/json", b"{\"jsonrpc\":".to_vec());
+    let foreign =
+        |_: &Seen| Reply::Json(200, json!({"jsonrpc": "2.0", "id": 99_999_999, "result": {}}));
+    let page = |_: &Seen| Reply::Bytes(200, "text/html", b"<html>".to_vec());
+    let garbled = |_: &Seen| Reply::Bytes(200, "text/event-stream", b"data: {nope\n\n".to_vec());
+
+    for fault in
+        [fault(broken).await, fault(foreign).await, fault(page).await, fault(garbled).await]
+    {
+        assert!(matches!(fault, UpstreamError::Protocol(_)), "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_before_the_answer_is_an_error() {
+    let half =
+        |_: &Seen| Reply::Bytes(200, "text/event-stream", b"data: {\"jsonrpc\":\"2.0\"".to_vec());
+
+    let fault = fault(half).await;
+
+    assert_eq!(
+        fault,
+        UpstreamError::Unavailable("it closed the stream before it answered".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn refusals_of_the_server_are_told_apart() {
+    let status =
+        async |status: u16| fault(move |_| Reply::Bytes(status, "text/plain", vec![])).await;
+
+    assert_eq!(status(429).await, UpstreamError::Busy);
+    assert!(status(401).await.to_string().contains("credentials"));
+    assert!(status(502).await.to_string().contains("HTTP 502"));
+}
+
+#[tokio::test]
+async fn an_error_in_the_words_of_the_protocol_is_an_answer() {
+    let fake = Fake::with_sessions(|seen| seen.error(400, -32602)).await;
+    let client = Client::plain();
+    let (_world, upstream) = World::opened(&fake.url, &client).await;
+
+    let answer = ask(&upstream, &client, call("1", "x")).await.unwrap();
+
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("1"), &json!(-32602)));
+}
+
+#[tokio::test]
+async fn a_server_that_fails_all_the_time_is_left_alone() {
+    let fake = Fake::with_sessions(|seen| match seen.verb {
+        http::Method::POST => Reply::Bytes(503, "text/plain", vec![]),
+        _ => Reply::Bytes(405, "text/plain", vec![]),
+    })
+    .await;
+    let client = Client::plain();
+    let (_world, upstream) = World::opened(&fake.url, &client).await;
+
+    for _ in 0..8 {
+        ask(&upstream, &client, call("1", "x")).await.unwrap_err();
+    }
+
+    assert_eq!(fake.of("tools/call").len(), 5);
+}
+
+#[tokio::test]
+async fn more_requests_than_allowed_at_once_are_told_that_the_server_is_busy() {
+    let fake = Fake::with_sessions(|seen| match seen.verb {
+        http::Method::POST => Reply::Silence,
+        _ => Reply::Bytes(405, "text/plain", vec![]),
+    })
+    .await;
+    let client = Client::plain();
+    let world = World::new(UpstreamOptions { calls_per_server: 1, ..quick() });
+    let server = world.install_http(&fake.url);
+    let upstream = world.open(server, &client).await;
+
+    let first = ask(&upstream, &client, call("1", "x"));
+    let second = async {
+        fake.wait_for(|seen| seen.method() == "tools/call").await;
+        ask(&upstream, &client, call("2", "x")).await
+    };
+    let second = tokio::select! {
+        _ = first => panic!("nobody answers"),
+        second = second => second,
+    };
+
+    assert_eq!(second.unwrap_err(), UpstreamError::Busy);
+    assert_eq!(fake.of("tools/call").len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_does_not_disturb_another() {
+    let fake = Fake::with_sessions(|seen| seen.result(json!({}))).await;
+    let client = Client::plain();
+    let world = World::new(quick());
+    let dead = world.install_http("http://127.0.0.1:1/mcp");
+    let alive = world.install_http(&fake.url);
+
+    let refused = world.try_open(dead, &client).await.err();
+    let upstream = world.open(alive, &client).await;
+
+    assert_eq!(refused, Some(UpstreamError::Unavailable("it cannot be reached".to_owned())));
+    assert!(ask(&upstream, &client, call("1", "x")).await.is_ok());
+}

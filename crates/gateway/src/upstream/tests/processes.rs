@@ -1,0 +1,329 @@
+//! Servers that are processes.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::ServerId;
+use cynode_wire::servers::Transport;
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::world::{Client, World, ask, call, quick};
+use crate::rpc;
+use crate::seams::{Upstream, UpstreamError, Upstreams as _};
+use crate::upstream::{
+    Launch, Process, ProcessHandle, SpawnError, SpawnSandboxed, UpstreamOptions,
+};
+
+/// Starts processes as they are, without a sandbox, and counts them.
+#[derive(Default)]
+struct Plain {
+    started: AtomicUsize,
+}
+
+struct Running(Child);
+
+#[async_trait]
+impl ProcessHandle for Running {
+    async fn ended(&mut self) -> String {
+        self.0.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.start_kill();
+    }
+}
+
+#[async_trait]
+impl SpawnSandboxed for Plain {
+    async fn spawn(&self, launch: &Launch) -> Result<Process, SpawnError> {
+        self.started.fetch_add(1, Ordering::SeqCst);
+        let mut child = Command::new(&launch.command)
+            .args(&launch.args)
+            .envs(&launch.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| SpawnError::NotStarted(error.to_string()))?;
+        Ok(Process {
+            stdin: Box::new(child.stdin.take().unwrap()),
+            stdout: Box::new(child.stdout.take().unwrap()),
+            stderr: Box::new(child.stderr.take().unwrap()),
+            handle: Box::new(Running(child)),
+        })
+    }
+}
+
+struct Bench {
+    world: World,
+    plain: Arc<Plain>,
+    server: ServerId,
+}
+
+fn bench(options: UpstreamOptions) -> Bench {
+    let plain = Arc::new(Plain::default());
+    let world = World::with_processes(options, Arc::clone(&plain) as _);
+    let script = include_str!("process.py").to_owned();
+    let server = world.install(
+        "process",
+        Transport::Stdio {
+            command: "python3".to_owned(),
+            args: vec!["-c".to_owned(), script],
+            env: BTreeMap::new(),
+            allow_network: false,
+        },
+    );
+    Bench { world, plain, server }
+}
+
+impl Bench {
+    async fn open(&self, client: &Arc<Client>) -> Arc<dyn Upstream> {
+        self.world.open(self.server, client).await
+    }
+
+    /// Calls a tool and gives what it says first.
+    async fn say(&self, client: &Arc<Client>, tool: &str) -> Result<Value, UpstreamError> {
+        let upstream = self.world.try_open(self.server, client).await?;
+        let answer = ask(&upstream, client, call("1", tool)).await?;
+        Ok(answer["result"]["content"][0].clone())
+    }
+
+    fn started(&self) -> usize {
+        self.plain.started.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test]
+async fn sessions_that_need_only_answers_share_one_process() {
+    let bench = bench(quick());
+    let (one, other) = (Client::plain(), Client::plain());
+
+    let (first, second) = tokio::join!(bench.say(&one, "pid"), bench.say(&other, "pid"));
+
+    assert_eq!(first.unwrap(), second.unwrap());
+    assert_eq!(bench.started(), 1);
+    assert!(bench.open(&one).await.about().info.get().contains("process"));
+}
+
+#[tokio::test]
+async fn requests_with_the_same_id_of_two_sessions_get_their_own_answers() {
+    let bench = bench(quick());
+    let clients: Vec<_> = (0..20).map(|_| Client::plain()).collect();
+    let upstream = bench.open(&clients[0]).await;
+
+    let asked = clients.iter().enumerate().map(|(at, client)| {
+        let mut request = call("same", "progress");
+        request["params"]["_meta"] = json!({"progressToken": format!("token-{at}")});
+        ask(&upstream, client, request)
+    });
+    let answers = futures_util::future::join_all(asked).await;
+
+    for (at, (answer, client)) in answers.into_iter().zip(&clients).enumerate() {
+        assert_eq!(answer.unwrap()["id"], "same");
+        let tokens: Vec<_> = client
+            .told()
+            .iter()
+            .map(|told| told["params"]["progressToken"].clone())
+            .filter(Value::is_string)
+            .collect();
+        assert_eq!(tokens, [json!(format!("token-{at}"))]);
+    }
+}
+
+#[tokio::test]
+async fn what_certainly_belongs_to_no_one_session_is_heard_by_none() {
+    let bench = bench(quick());
+    let (busy, other) = (Client::plain(), Client::plain());
+    let upstream = bench.open(&busy).await;
+    bench.open(&other).await;
+    let mut request = call("1", "progress");
+    request["params"]["_meta"] = json!({"progressToken": 1});
+
+    let waiting = ask(&upstream, &busy, call("2", "never"));
+    let answered = ask(&upstream, &other, request);
+    tokio::select! {
+        biased;
+        _ = waiting => panic!("nobody answers"),
+        answer = answered => { answer.unwrap(); }
+    }
+
+    assert_eq!(busy.told(), Vec::<Value>::new());
+    assert_eq!(other.told().len(), 1, "{:?}", other.told());
+}
+
+#[tokio::test]
+async fn a_session_that_can_be_asked_has_a_process_of_its_own() {
+    let bench = bench(quick());
+    let plain = Client::plain();
+    let asked = Client::answering(json!({"action": "accept"}));
+
+    let shared = bench.say(&plain, "pid").await.unwrap();
+    let own = bench.say(&asked, "pid").await.unwrap();
+
+    assert_ne!(shared, own);
+    assert_eq!(bench.say(&asked, "ask").await.unwrap(), json!({"action": "accept"}));
+    assert_eq!(asked.asked()[0]["method"], "elicitation/create");
+}
+
+#[tokio::test]
+async fn a_session_that_sets_something_for_itself_gets_a_process_of_its_own() {
+    let bench = bench(quick());
+    let (one, other) = (Client::plain(), Client::plain());
+    let shared = bench.say(&one, "pid").await.unwrap();
+    let level = json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "debug"}});
+
+    ask(&bench.open(&one).await, &one, level).await.unwrap();
+
+    assert_ne!(bench.say(&one, "pid").await.unwrap(), shared);
+    assert_eq!(bench.say(&other, "pid").await.unwrap(), shared);
+}
+
+#[tokio::test]
+async fn a_message_over_several_lines_reaches_a_process_as_one() {
+    let bench = bench(quick());
+    let client = Client::plain();
+    let upstream = bench.open(&client).await;
+    let pretty = serde_json::to_string_pretty(&call("1", "echo")).unwrap();
+
+    let answer =
+        upstream.request(rpc::raw(pretty), client.clone() as _, CancellationToken::new()).await;
+
+    assert!(answer.unwrap().get().contains("content"));
+}
+
+#[tokio::test]
+async fn lines_that_are_no_messages_are_passed_over() {
+    let bench = bench(quick());
+
+    assert_eq!(bench.say(&Client::plain(), "noise").await, Ok(Value::Null));
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_allowed_costs_only_the_one_who_asked() {
+    let bench = bench(quick());
+    let client = Client::plain();
+    let before = bench.say(&client, "pid").await.unwrap();
+
+    let fault = bench.say(&client, "big").await.unwrap_err();
+
+    assert_eq!(fault, UpstreamError::Protocol("its answer is larger than 65536 bytes".to_owned()));
+    assert_eq!(bench.say(&client, "pid").await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_process_that_floods_is_ended() {
+    let bench = bench(quick());
+
+    let fault = bench.say(&Client::plain(), "flood").await.unwrap_err();
+
+    assert!(fault.to_string().contains("a line of more than"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_process_that_dies_fails_what_is_under_way_and_is_started_again_after_a_pause() {
+    let bench = bench(quick());
+    let client = Client::plain();
+    let first = bench.say(&client, "pid").await.unwrap();
+
+    let fault = bench.say(&client, "die").await.unwrap_err().to_string();
+    let early = bench.say(&client, "pid").await.unwrap_err().to_string();
+
+    assert!(fault.contains("its last words: I cannot go on"), "{fault}");
+    assert!(early.contains("started again shortly"), "{early}");
+    let second = loop {
+        match bench.say(&client, "pid").await {
+            Ok(pid) => break pid,
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    assert_ne!(first, second);
+    assert_eq!(bench.started(), 2);
+}
+
+#[tokio::test]
+async fn a_canceled_request_is_canceled_in_the_process() {
+    let bench = bench(quick());
+    let client = Client::plain();
+    let upstream = bench.open(&client).await;
+    let cancel = CancellationToken::new();
+    let request = upstream.request(
+        rpc::raw(call("1", "never").to_string()),
+        client.clone() as _,
+        cancel.clone(),
+    );
+
+    let (answer, ()) = tokio::join!(request, async {
+        bench.say(&client, "pid").await.unwrap();
+        cancel.cancel();
+    });
+
+    assert_eq!(answer.unwrap_err(), UpstreamError::Canceled);
+    while bench.say(&client, "canceled").await.unwrap().is_null() {}
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_answer_is_not_waited_for_without_end() {
+    let bench = bench(UpstreamOptions { quiet_timeout: Duration::from_millis(200), ..quick() });
+
+    assert_eq!(bench.say(&Client::plain(), "never").await, Err(UpstreamError::Timeout));
+}
+
+#[tokio::test]
+async fn processes_of_one_server_are_bounded_and_end_with_their_session() {
+    let bench = bench(UpstreamOptions { processes_per_server: 1, ..quick() });
+    let (one, other) = (Client::answering(json!({})), Client::answering(json!({})));
+    bench.say(&one, "pid").await.unwrap();
+
+    assert_eq!(bench.say(&other, "pid").await, Err(UpstreamError::Busy));
+    bench.world.pool.close(&one.key()).await;
+
+    loop {
+        match bench.say(&other, "pid").await {
+            Err(UpstreamError::Busy | UpstreamError::Unavailable(_)) => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            answer => break assert!(answer.is_ok(), "{answer:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_removed_server_loses_its_process() {
+    let bench = bench(quick());
+    let client = Client::plain();
+    let pid = bench.say(&client, "pid").await.unwrap();
+
+    bench.world.pool.forget(bench.server).await;
+
+    let proc = format!("/proc/{pid}");
+    while std::path::Path::new(&proc).exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_an_error_of_that_server_alone() {
+    let bench = bench(quick());
+    let missing = bench.world.install(
+        "missing",
+        Transport::Stdio {
+            command: "/no/such/program".to_owned(),
+            args: vec![],
+            env: BTreeMap::new(),
+            allow_network: false,
+        },
+    );
+    let client = Client::plain();
+
+    let fault = bench.world.try_open(missing, &client).await.err().unwrap().to_string();
+
+    assert!(fault.contains("the process does not start"), "{fault}");
+    assert!(bench.say(&client, "pid").await.is_ok());
+}

@@ -1,0 +1,183 @@
+//! A control plane of plain data that keeps every record.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use cynode_domain::ids::{JobId, ProjectId, RuleId, ServerId, TaskId, TokenId, UserId};
+use cynode_domain::policy::rules::{Conditions, Rule, Subject};
+use cynode_domain::policy::{Effect, Principal, ToolScope};
+use cynode_gateway::pipeline::context::{Facts, Needed};
+use cynode_gateway::snapshot::{ServerRow, ToolRow, World};
+use cynode_gateway::tools;
+use cynode_gateway::{Backend, BackendError, Identity, OpenCall};
+use cynode_ops::Caller;
+use cynode_ops::audit::{CallRecord, Outcome};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What was put on record, in order.
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    Denied(CallRecord),
+    Begun(CallRecord),
+    Finished(Outcome),
+}
+
+#[derive(Default)]
+pub(crate) struct FakeBackend {
+    pub(crate) tokens: Mutex<HashMap<String, Identity>>,
+    pub(crate) world: Mutex<World>,
+    pub(crate) tasks: Mutex<HashMap<TaskId, ProjectId>>,
+    pub(crate) jobs: Mutex<HashMap<JobId, TaskId>>,
+    pub(crate) projects: Mutex<Vec<ProjectId>>,
+    pub(crate) ledger: Arc<Mutex<Vec<Entry>>>,
+    /// Whether nothing can be put on record.
+    pub(crate) is_full: Arc<AtomicBool>,
+    /// Whether outcomes cannot be put on record.
+    pub(crate) forgets_outcomes: Arc<AtomicBool>,
+}
+
+impl FakeBackend {
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.ledger.lock().unwrap().clone()
+    }
+
+    fn write(&self, entry: Entry) -> Result<(), BackendError> {
+        if self.is_full.load(Ordering::SeqCst) {
+            return Err(BackendError::new("the disk is full"));
+        }
+        self.ledger.lock().unwrap().push(entry);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Backend for FakeBackend {
+    async fn authenticate(&self, token: &str) -> Result<Option<Identity>, BackendError> {
+        Ok(self.tokens.lock().unwrap().get(token).cloned())
+    }
+
+    async fn world(&self) -> Result<World, BackendError> {
+        Ok(self.world.lock().unwrap().clone())
+    }
+
+    async fn revision(&self) -> Result<i64, BackendError> {
+        Ok(self.world.lock().unwrap().revision)
+    }
+
+    async fn facts(&self, _: &Identity, needed: &Needed) -> Result<Facts, BackendError> {
+        let tasks = self.tasks.lock().unwrap();
+        let job = needed.job.and_then(|job| self.jobs.lock().unwrap().get(&job).copied());
+        Ok(Facts {
+            task: needed.task.and_then(|task| tasks.get(&task).copied()),
+            job: job.and_then(|task| tasks.get(&task).map(|project| (task, *project))),
+            project: needed
+                .project
+                .filter(|project| self.projects.lock().unwrap().contains(project)),
+        })
+    }
+
+    async fn begin(&self, call: CallRecord) -> Result<Box<dyn OpenCall>, BackendError> {
+        self.write(Entry::Begun(call))?;
+        let (ledger, forgets) = (Arc::clone(&self.ledger), Arc::clone(&self.forgets_outcomes));
+        Ok(Box::new(Open { ledger, forgets }))
+    }
+
+    async fn deny(&self, call: CallRecord) -> Result<(), BackendError> {
+        self.write(Entry::Denied(call))
+    }
+}
+
+struct Open {
+    ledger: Arc<Mutex<Vec<Entry>>>,
+    forgets: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl OpenCall for Open {
+    async fn finish(self: Box<Self>, outcome: Outcome) -> Result<(), BackendError> {
+        if self.forgets.load(Ordering::SeqCst) {
+            return Err(BackendError::new("the disk is full"));
+        }
+        self.ledger.lock().unwrap().push(Entry::Finished(outcome));
+        Ok(())
+    }
+}
+
+pub(crate) fn identity(agent: Principal) -> Identity {
+    let user = UserId::generate();
+    Identity {
+        token_id: TokenId::generate(),
+        agent,
+        user,
+        caller: Caller::on_behalf_of(user, "ada".to_owned(), false),
+        groups: vec![],
+        roles: vec![],
+        project: None,
+        task: None,
+        run: None,
+        job: None,
+        session: None,
+        expires_at: None,
+    }
+}
+
+pub(crate) fn rule(effect: Effect, resource: &str) -> Rule {
+    Rule {
+        id: RuleId::generate(),
+        subject: Subject::System,
+        action: "mcp.tool.invoke".parse().unwrap(),
+        resource_type: "mcp.tool".parse().unwrap(),
+        resource: resource.parse().unwrap(),
+        effect,
+        priority: 0,
+        conditions: Conditions::default(),
+    }
+}
+
+fn row(name: &str, server: Option<ServerId>, scope: ToolScope, definition: Value) -> ToolRow {
+    ToolRow {
+        name: name.to_owned(),
+        server,
+        scope,
+        is_enabled: true,
+        needs_review: false,
+        definition,
+    }
+}
+
+/// The built-in tools, one server `files`, and a rule that allows everything.
+pub(crate) fn world() -> World {
+    let builtins = tools::all().into_iter().map(|tool| {
+        let definition = json!({
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": (tool.input)(),
+            "outputSchema": (tool.output)(),
+        });
+        row(tool.name, None, tool.scope, definition)
+    });
+    let id = ServerId::generate();
+    let of_files = ["echo", "progress", "ask", "hang", "fail", "die", "big", "wrong"]
+        .into_iter()
+        .map(|name| {
+            let mut definition = json!({
+                "description": name,
+                "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+            });
+            if name == "wrong" {
+                definition["outputSchema"] = json!({ "type": "object", "required": ["answer"] });
+            }
+            row(&format!("files.{name}"), Some(id), ToolScope::Both, definition)
+        });
+    let updated_at = chrono::DateTime::UNIX_EPOCH;
+    World {
+        revision: 1,
+        tools: builtins.chain(of_files).collect(),
+        servers: vec![ServerRow { id, slug: "files".to_owned(), is_enabled: true, updated_at }],
+        rules: vec![rule(Effect::Allow, "*")],
+        settings: std::collections::BTreeMap::new(),
+    }
+}

@@ -1,0 +1,14 @@
+//! The gateway over HTTP, over a scripted control plane and scripted servers.
+
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
+
+mod backend;
+mod edge;
+mod enforcement;
+mod harness;
+mod oracle;
+mod orchestrator;
+mod sdk;
+mod sessions;
+mod stateless;
+mod upstream;

@@ -1,0 +1,44 @@
+//! `cynode-mcp-fixture --listen 127.0.0.1:0` or `--stdio`.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use cynode_mcp_fixture::{Fixture, serve, serve_lines};
+use tokio::io::{BufReader, stdin, stdout};
+use tokio::net::TcpListener;
+
+/// An MCP server for tests.
+#[derive(Debug, Parser)]
+#[command(name = "cynode-mcp-fixture")]
+struct Cli {
+    /// Serve streamable HTTP at `http://<address>/mcp`; port 0 takes a free one
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        conflicts_with = "stdio",
+        required_unless_present = "stdio"
+    )]
+    listen: Option<SocketAddr>,
+    /// Serve standard input and output
+    #[arg(long)]
+    stdio: bool,
+}
+
+// One thread, so that what is measured beside it keeps its cores.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let cli = Cli::parse();
+    let fixture = Arc::new(Fixture::new().context("no randomness for keys")?);
+    let Some(address) = cli.listen else {
+        return serve_lines(fixture, BufReader::new(stdin()), stdout())
+            .await
+            .context("stdio failed");
+    };
+    let listener = TcpListener::bind(address).await.context("cannot listen")?;
+    // The one line on standard output: who started this program learns the port from it.
+    writeln!(std::io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+    serve(fixture, listener).await.context("cannot serve")
+}

@@ -1,0 +1,187 @@
+//! The fixture as its clients see it: over HTTP and over lines, in both eras.
+#![expect(clippy::unwrap_used, reason = "a client that cannot go on fails its test")]
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use cynode_mcp_fixture::{Fixture, router, serve_lines};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tower::ServiceExt as _;
+
+/// A client of one fixture; `headers` go with every message.
+struct Client {
+    fixture: Arc<Fixture>,
+    headers: Vec<(&'static str, String)>,
+}
+
+impl Client {
+    fn new() -> Self {
+        Self { fixture: Arc::new(Fixture::new().unwrap()), headers: Vec::new() }
+    }
+
+    /// A client that has opened a session.
+    async fn in_session() -> Self {
+        let mut client = Self::new();
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+        let (_, headers, answer) = client.send(&request("initialize", &params)).await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        let id = headers["mcp-session-id"].to_str().unwrap().to_owned();
+        client.headers.push(("mcp-session-id", id));
+        client
+    }
+
+    /// A client that sends the headers of one stateless call of `tool`.
+    fn stateless(tool: &str) -> Self {
+        let mut client = Self::new();
+        client.headers = vec![
+            ("mcp-protocol-version", "2026-07-28".to_owned()),
+            ("mcp-method", "tools/call".to_owned()),
+            ("mcp-name", tool.to_owned()),
+        ];
+        client
+    }
+
+    async fn send(&self, message: &Value) -> (StatusCode, http::HeaderMap, Value) {
+        let mut request = Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Body::from(message.to_string())).unwrap();
+        let response = router(Arc::clone(&self.fixture)).oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.unwrap();
+        (parts.status, parts.headers, last_message(&String::from_utf8(body.into()).unwrap()))
+    }
+}
+
+/// The last message of a body, be it an event of a stream or the whole.
+fn last_message(body: &str) -> Value {
+    let last = body.lines().rev().find(|line| line.contains('{')).unwrap_or("null");
+    serde_json::from_str(last.trim_start_matches("data: ")).unwrap()
+}
+
+fn request(method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+fn call(tool: &str, arguments: &Value) -> Value {
+    request("tools/call", &json!({ "name": tool, "arguments": arguments }))
+}
+
+fn stateless_call(tool: &str, arguments: &Value) -> Value {
+    let mut message = call(tool, arguments);
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    message
+}
+
+#[tokio::test]
+async fn the_fixture_echoes_in_a_session_and_counts_it() {
+    let client = Client::in_session().await;
+
+    let (status, _, answer) = client.send(&call("echo", &json!({ "text": "hi" }))).await;
+
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(answer["result"], json!({ "content": [{ "type": "text", "text": "hi" }] }));
+    assert_eq!(client.fixture.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_fixture_echoes_without_a_session_and_counts_it() {
+    let client = Client::stateless("echo");
+
+    let (_, _, answer) = client.send(&stateless_call("echo", &json!({ "text": "hi" }))).await;
+
+    assert_eq!(answer["result"]["resultType"], "complete");
+    assert_eq!(answer["result"]["content"][0]["text"], "hi");
+    assert_eq!(client.fixture.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_fixture_refuses_a_name_header_that_the_body_contradicts() {
+    let client = Client::stateless("test_simple_text");
+
+    let (status, _, answer) = client.send(&stateless_call("echo", &json!({ "text": "hi" }))).await;
+
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(answer["error"]["code"], -32020);
+    assert_eq!(client.fixture.calls(), 0);
+}
+
+#[tokio::test]
+async fn the_fixture_knows_no_session_that_it_did_not_open() {
+    let mut client = Client::in_session().await;
+    client.headers[0].1 = "0".repeat(32);
+
+    let (status, ..) = client.send(&call("echo", &json!({ "text": "hi" }))).await;
+
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_fixture_streams_progress_before_the_answer() {
+    let client = Client::in_session().await;
+    let mut message = call("test_tool_with_progress", &json!({}));
+    message["params"]["_meta"] = json!({ "progressToken": "p" });
+
+    let (_, headers, answer) = client.send(&message).await;
+
+    assert_eq!(headers["content-type"], "text/event-stream");
+    assert_eq!(answer["result"]["content"][0]["text"], "Done.");
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_sample_is_told_so() {
+    let client = Client::in_session().await;
+
+    let (_, _, answer) = client.send(&call("test_sampling", &json!({ "prompt": "hi" }))).await;
+
+    assert_eq!(answer["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn the_fixture_asks_a_client_of_lines_and_waits_for_its_answer() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (input, output) = tokio::io::split(theirs);
+    let server = serve_lines(Arc::new(Fixture::new().unwrap()), BufReader::new(input), output);
+    let client = async move {
+        let (input, mut output) = tokio::io::split(ours);
+        let mut lines = BufReader::new(input).lines();
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": { "sampling": {} } });
+        let mut heard = Vec::new();
+        for message in [
+            request("initialize", &params),
+            call("test_sampling", &json!({ "prompt": "hi" })),
+            json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": { "text": "hello" } } }),
+        ] {
+            output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+            let line = lines.next_line().await.unwrap().unwrap();
+            heard.push(serde_json::from_str::<Value>(&line).unwrap());
+        }
+        heard
+    };
+
+    let (_, heard) = tokio::join!(server, client);
+
+    assert_eq!(heard[0]["result"]["protocolVersion"], "2025-06-18");
+    assert_eq!(heard[1]["method"], "sampling/createMessage");
+    assert_eq!(heard[2]["result"]["content"][0]["text"], "LLM response: hello");
+}
+
+#[tokio::test]
+async fn lines_piped_in_by_a_stateless_client_are_answered_after_its_input_ended() {
+    let mut output = Vec::new();
+    let input = format!("{}\n", stateless_call("echo", &json!({ "text": "hi" })));
+
+    serve_lines(Arc::new(Fixture::new().unwrap()), input.as_bytes(), &mut output).await.unwrap();
+
+    let answer: Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "hi");
+}

@@ -1,0 +1,96 @@
+//! Whether somebody could call a tool, and why: the question without the call.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cynode_domain::ids::{TokenId, UserId};
+use cynode_store::{Binding, Store, UserStore};
+use cynode_wire::tools::{ExplainAccess, ExplainView};
+use serde_json::Value;
+
+use crate::Caller;
+use crate::agents::{AgentIdentity, identity};
+use crate::tasks::{self, TaskError};
+
+/// What decides tool calls, asked without calling. The gateway is the one that knows.
+#[async_trait]
+pub trait Explain: Send + Sync {
+    /// What each stage would say if `identity` called `tool`; nothing is called and no record
+    /// written. Without arguments the stages that look at them are passed over.
+    async fn explain(
+        &self,
+        identity: &AgentIdentity,
+        tool: &str,
+        arguments: Option<&Value>,
+    ) -> ExplainView;
+}
+
+/// Why access was not explained.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// Only administrators may ask about others.
+    #[error("only an administrator may ask about another user")]
+    NotAdmin,
+    /// There is no such user.
+    #[error("there is no active user \"{0}\"")]
+    NoUser(String),
+    /// The task was not found.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// Explains access. Cheap to clone.
+#[derive(Clone)]
+pub struct Access {
+    store: Store,
+    decider: Arc<dyn Explain>,
+}
+
+impl Access {
+    /// Explains what `decider` would decide.
+    pub fn new(store: Store, decider: Arc<dyn Explain>) -> Self {
+        Self { store, decider }
+    }
+
+    /// What each stage would say about a call by such an agent for such a user.
+    pub async fn explain(
+        &self,
+        caller: &Caller,
+        request: ExplainAccess,
+    ) -> Result<ExplainView, AccessError> {
+        let (asking, agent) = (caller.clone(), request.caller);
+        let (user, task) = (request.user, request.task);
+        let who = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let wanted = user.unwrap_or_else(|| asking.user.to_string());
+                    let found = match wanted.parse::<UserId>() {
+                        Ok(id) => tx.user_get(id).await?,
+                        Err(_) => tx.user_by_handle(&wanted).await?,
+                    };
+                    let is_asked = |id: UserId| asking.is_admin || id == asking.user;
+                    if !found.as_ref().is_none_or(|user| is_asked(user.id)) {
+                        return Err(AccessError::NotAdmin);
+                    }
+                    let user = found.filter(|user| user.is_active);
+                    let user = user
+                        .ok_or_else(|| AccessError::NoUser(wanted.chars().take(100).collect()))?;
+                    let mut bound = Binding::default();
+                    if let Some(task) = task {
+                        let asked = Caller::on_behalf_of(user.id, user.handle.clone(), false);
+                        let task = tasks::find(tx, &asked, &task).await?;
+                        (bound.task, bound.project) =
+                            (Some(task.asked.id), Some(task.asked.project));
+                    }
+                    // No such token exists; the id only fills the place.
+                    Ok(identity(agent, TokenId::generate(), user, bound, None))
+                })
+            })
+            .await?;
+        Ok(self.decider.explain(&who, &request.tool, request.arguments.as_ref()).await)
+    }
+}

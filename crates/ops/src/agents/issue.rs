@@ -1,0 +1,202 @@
+//! Issuing and revoking agent tokens.
+
+use chrono::Duration;
+use cynode_domain::ids::{JobId, TokenId};
+use cynode_domain::policy::AgentType;
+use cynode_store::{
+    AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore, Tx,
+    UserStore,
+};
+use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken, NewAgentTokenView};
+use cynode_wire::page::{Page, PageQuery};
+use secrecy::ExposeSecret;
+
+use super::{AgentError, AgentTokens};
+use crate::Caller;
+use crate::paging::PageRequest;
+use crate::signals::Topic;
+use crate::tokens::{Token, TokenKind};
+
+const MAX_NAME_CHARS: usize = 100;
+const DEFAULT_SECONDS: u32 = 3600;
+const MAX_SECONDS: u32 = 30 * 24 * 3600;
+
+impl AgentTokens {
+    /// Issues a token; the answer is the only place its secret is shown. For oneself, or as an
+    /// administrator for others.
+    pub async fn issue(
+        &self,
+        caller: &Caller,
+        request: IssueAgentToken,
+    ) -> Result<NewAgentTokenView, AgentError> {
+        check(&request)?;
+        let user = request.user_id.unwrap_or(caller.user);
+        if user != caller.user && !caller.is_admin {
+            return Err(AgentError::NotAdmin);
+        }
+        let secret = Token::generate(TokenKind::Agent(request.agent_type))
+            .map_err(|error| AgentError::Secret(Box::new(error)))?;
+        let now = self.clock.now();
+        let seconds = request.expires_in_seconds.unwrap_or(DEFAULT_SECONDS);
+        let token = AgentToken {
+            id: TokenId::generate(),
+            hash: secret.hash(),
+            agent: request.agent_type,
+            user,
+            binding: binding(request.binding),
+            name: request.name.trim().to_owned(),
+            created_by: caller.user,
+            created_at: now,
+            expires_at: now + Duration::seconds(i64::from(seconds)),
+            revoked_at: None,
+        };
+        let token =
+            self.store.write(move |tx| Box::pin(async move { insert(tx, token).await })).await?;
+        let secret = secret.reveal().expose_secret().to_owned();
+        Ok(NewAgentTokenView { token: view(token), secret })
+    }
+
+    /// A page of tokens, newest first: the caller's own, or everybody's for administrators.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: &PageQuery,
+    ) -> Result<Page<AgentTokenView>, AgentError> {
+        let request = PageRequest::<TokenId>::check(query)?;
+        let (user, before, fetch) = (caller.own(), request.before, request.fetch);
+        let tokens = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    Ok::<_, AgentError>(tx.agent_token_list(user, before, fetch).await?)
+                })
+            })
+            .await?;
+        Ok(request.page(tokens, |token| token.id.to_string(), view))
+    }
+
+    /// Revokes a token, at once and for good.
+    pub async fn revoke(&self, caller: &Caller, id: TokenId) -> Result<(), AgentError> {
+        let (caller, now) = (caller.clone(), self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let token = tx.agent_token_get(id).await?;
+                    if !token.is_some_and(|token| caller.may_see(token.user)) {
+                        return Err(AgentError::NotFound);
+                    }
+                    if tx.agent_token_revoke(id, now).await? {
+                        tx.policy_touch().await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Policy);
+        Ok(())
+    }
+
+    /// Revokes every token of a job that ended.
+    pub async fn revoke_job(&self, job: JobId) -> Result<(), AgentError> {
+        let now = self.clock.now();
+        let revoked = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let revoked = tx.agent_token_revoke_job(job, now).await?;
+                    if revoked > 0 {
+                        tx.policy_touch().await?;
+                    }
+                    Ok::<_, AgentError>(revoked)
+                })
+            })
+            .await?;
+        if revoked > 0 {
+            self.signals.send(Topic::Policy);
+        }
+        Ok(())
+    }
+}
+
+fn check(request: &IssueAgentToken) -> Result<(), AgentError> {
+    let mut faults = vec![];
+    let name = request.name.trim();
+    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        faults.push(format!("name needs 1 to {MAX_NAME_CHARS} characters"));
+    }
+    if request.expires_in_seconds.is_some_and(|seconds| !(1..=MAX_SECONDS).contains(&seconds)) {
+        faults.push(format!("expires_in_seconds is 1 to {MAX_SECONDS}, or absent"));
+    }
+    let bound = &request.binding;
+    if request.agent_type == AgentType::Sandbox
+        && (bound.task_id.is_none() || bound.job_id.is_none())
+    {
+        faults.push("a sandbox token needs task_id and job_id".to_owned());
+    }
+    if faults.is_empty() { Ok(()) } else { Err(AgentError::Invalid(faults)) }
+}
+
+/// Binds a token to nothing but what its user can see, and fills in what follows from it.
+async fn insert(tx: &mut Tx, mut token: AgentToken) -> Result<AgentToken, AgentError> {
+    let invalid = |fault: &str| AgentError::Invalid(vec![fault.to_owned()]);
+    let user = tx.user_get(token.user).await?;
+    let user = user.filter(|user| user.is_active);
+    let user = user.ok_or_else(|| invalid("user_id names no active user"))?;
+    let bound = &mut token.binding;
+    if let Some(id) = bound.task {
+        let task = tx.task_get(id).await?;
+        let task = task.filter(|task| task.asked.created_by == user.id);
+        let task = task.ok_or_else(|| invalid("task_id names no task of that user"))?;
+        if bound.project.is_some_and(|project| project != task.asked.project) {
+            return Err(invalid("project_id is not the project of that task"));
+        }
+        bound.project = Some(task.asked.project);
+    } else if let Some(id) = bound.project {
+        let project = tx.project_get(id).await?;
+        if project.is_none_or(|project| project.owner != user.id) {
+            return Err(invalid("project_id names no project of that user"));
+        }
+    }
+    if let Some(id) = bound.job {
+        let job = tx.job_get(id).await?;
+        let job = job.filter(|job| bound.task == Some(job.asked.task));
+        let job = job.ok_or_else(|| invalid("job_id names no job of that task"))?;
+        if bound.run.is_some_and(|run| run != job.asked.run) {
+            return Err(invalid("run_id is not the run of that job"));
+        }
+        bound.run = Some(job.asked.run);
+    }
+    tx.agent_token_insert(&token).await?;
+    Ok(token)
+}
+
+fn binding(view: BindingView) -> Binding {
+    Binding {
+        project: view.project_id,
+        task: view.task_id,
+        run: view.run_id,
+        job: view.job_id,
+        session: view.session_id,
+    }
+}
+
+fn view(token: AgentToken) -> AgentTokenView {
+    let bound = token.binding;
+    AgentTokenView {
+        id: token.id,
+        agent_type: token.agent,
+        name: token.name,
+        user_id: token.user,
+        binding: BindingView {
+            project_id: bound.project,
+            task_id: bound.task,
+            run_id: bound.run,
+            job_id: bound.job,
+            session_id: bound.session,
+        },
+        created_by: token.created_by,
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+        revoked_at: token.revoked_at,
+    }
+}

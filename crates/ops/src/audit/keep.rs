@@ -1,0 +1,149 @@
+//! Whose chain this process writes, and how long records are kept.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::ChainId;
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_store::{
+    AuditLane, AuditRecord, AuditStore, ChainHead, Sealed, SettingStore, Store, Tx,
+};
+use tracing::{info, warn};
+
+use super::{AuditError, AuditLog, micros};
+
+/// Days that records are kept; for good without it.
+const RETENTION_DAYS: &str = "mcp.audit.retention_days";
+
+const INTERVAL: Duration = Duration::from_hours(1);
+/// Records removed at a time: removal never holds up writers for long.
+const PAGE: u32 = 2000;
+
+impl AuditLog {
+    /// Opens the log for this data directory, whose file `instance.id` names its chain. Calls that
+    /// were going on when the last process of this directory ended are recorded as interrupted.
+    pub async fn open(
+        store: Store,
+        clock: SharedClock,
+        data_dir: &Path,
+    ) -> Result<Self, AuditError> {
+        let path = data_dir.join("instance.id");
+        let failed = |cause| AuditError::Instance { path: path.display().to_string(), cause };
+        let chain = instance(&path).map_err(failed)?;
+        let now = {
+            let clock = clock.clone();
+            Arc::new(move || micros(clock.now()))
+        };
+        let lane = AuditLane::open(&store, chain, ChainId::generate(), now).await?;
+        if lane.chain() != chain {
+            write(&path, lane.chain()).map_err(failed)?;
+        }
+        Ok(Self { store, clock, lane })
+    }
+
+    /// Removes records that are older than they are to be kept, every hour, until the process
+    /// stops.
+    pub async fn run(self, shutdown: Shutdown) {
+        loop {
+            match self.retain().await {
+                Ok(0) => {}
+                Ok(removed) => info!("{removed} audit records were removed because of their age"),
+                Err(error) => {
+                    warn!(error = &error as &dyn std::error::Error, "audit retention failed");
+                }
+            }
+            tokio::select! {
+                () = shutdown.triggered() => return,
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
+        }
+    }
+
+    /// Removes records that are older than they are to be kept: from the beginning of each chain,
+    /// up to the first that is younger or belongs to a call that goes on. Gives how many.
+    pub async fn retain(&self) -> Result<u64, AuditError> {
+        let (days, chains) = self
+            .store
+            .read(|tx| {
+                Box::pin(async move {
+                    let setting = tx.setting_list(RETENTION_DAYS, None, 1).await?;
+                    let setting = setting.into_iter().find(|found| found.key == RETENTION_DAYS);
+                    let days = setting.and_then(|setting| setting.value.as_u64());
+                    Ok::<_, AuditError>((days, tx.chain_list().await?))
+                })
+            })
+            .await?;
+        let days = days.filter(|days| *days > 0).and_then(|days| i64::try_from(days).ok());
+        let age = days.and_then(chrono::Duration::try_days);
+        let now = self.clock.now();
+        let Some(end) = age.and_then(|age| now.checked_sub_signed(age)) else {
+            return Ok(0);
+        };
+        let mut removed = 0;
+        for head in chains {
+            loop {
+                let head = head.clone();
+                let some = self
+                    .store
+                    .write(move |tx| {
+                        Box::pin(async move { forget(tx, &head, end, micros(now)).await })
+                    })
+                    .await?;
+                removed += some;
+                if some < u64::from(PAGE) {
+                    break;
+                }
+            }
+        }
+        Ok(removed)
+    }
+}
+
+async fn forget(
+    tx: &mut Tx,
+    head: &ChainHead,
+    end: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<u64, AuditError> {
+    let from = tx.chain_anchor(head.chain).await?.map_or(0, |(seq, _)| seq);
+    let oldest = tx.chain_records(head.chain, from, PAGE).await?;
+    let is_over = |sealed: &&Sealed| {
+        let time = match &sealed.record {
+            Ok(AuditRecord::Call(call)) => call.created_at,
+            Ok(AuditRecord::Outcome(outcome)) => outcome.recorded_at,
+            // What cannot be read is evidence.
+            Err(_) => return false,
+        };
+        time < end && sealed.seal.seq < head.open_from
+    };
+    let Some(last) = oldest.iter().take_while(is_over).last() else {
+        return Ok(0);
+    };
+    Ok(tx.chain_forget(head.chain, (last.seal.seq, &last.seal.hash), now).await?)
+}
+
+/// The chain of this data directory, made when first needed.
+fn instance(path: &Path) -> io::Result<ChainId> {
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let chain = ChainId::generate();
+            write(path, chain)?;
+            Ok(chain)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write(path: &Path, chain: ChainId) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    fs::write(&temporary, format!("{chain}\n"))?;
+    fs::rename(&temporary, path)
+}

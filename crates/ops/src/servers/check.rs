@@ -1,0 +1,92 @@
+//! Whether a server can be installed as asked.
+
+use cynode_domain::name::Slug;
+use cynode_domain::policy::allowlist::is_reserved;
+use cynode_store::ServerTransport;
+use cynode_wire::servers::{InstallServer, Transport};
+use url::Url;
+
+use crate::tools::ToolError;
+
+const MAX_ARGS: usize = 64;
+const MAX_VALUES: usize = 64;
+const MAX_BYTES: usize = 16 * 1024;
+
+pub(super) fn install(request: &InstallServer) -> Result<ServerTransport, ToolError> {
+    let is_plain = Slug::normalise(&request.slug).is_ok_and(|slug| slug.as_str() == request.slug);
+    let mut faults = transport_faults(&request.transport);
+    if !is_plain {
+        faults.push("slug may hold lowercase letters, digits and single dashes".to_owned());
+    }
+    if is_reserved(&request.slug) {
+        faults.push(format!("the slug \"{}\" belongs to built-in tools", request.slug));
+    }
+    if faults.is_empty() { transport(&request.transport) } else { Err(ToolError::Invalid(faults)) }
+}
+
+pub(super) fn transport(asked: &Transport) -> Result<ServerTransport, ToolError> {
+    let faults = transport_faults(asked);
+    if !faults.is_empty() {
+        return Err(ToolError::Invalid(faults));
+    }
+    Ok(match asked.clone() {
+        Transport::Stdio { command, args, env, allow_network } => {
+            ServerTransport::Stdio { command, args, env, allow_network }
+        }
+        Transport::Http { url, headers } => ServerTransport::Http { url, headers },
+    })
+}
+
+fn transport_faults(asked: &Transport) -> Vec<String> {
+    let mut faults = vec![];
+    match asked {
+        Transport::Stdio { command, args, env, .. } => {
+            let is_odd = |text: &str| text.contains('\0') || text.len() > MAX_BYTES;
+            if command.is_empty() || is_odd(command) {
+                faults.push("command names no program".to_owned());
+            }
+            if args.len() > MAX_ARGS || args.iter().any(|arg| is_odd(arg)) {
+                faults.push(format!("args are {MAX_ARGS} at most, each without NUL"));
+            }
+            if env.len() > MAX_VALUES || env.values().any(|value| is_odd(value)) {
+                faults.push(format!("env has {MAX_VALUES} variables at most, without NUL"));
+            }
+            if !env.keys().all(|name| is_variable(name)) {
+                faults.push("names in env hold letters, digits and _ only".to_owned());
+            }
+        }
+        Transport::Http { url, headers } => {
+            faults.extend(url_fault(url));
+            let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let is_name = |name: &String| !name.is_empty() && name.chars().all(is_token);
+            if headers.len() > MAX_VALUES || !headers.keys().all(is_name) {
+                faults.push("names of headers hold letters, digits, - and _ only".to_owned());
+            }
+            let is_value = |value: &String| {
+                value.len() <= MAX_BYTES && value.chars().all(|c| c == '\t' || !c.is_control())
+            };
+            if !headers.values().all(is_value) {
+                faults.push("values of headers hold no control characters".to_owned());
+            }
+        }
+    }
+    faults
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A password in a URL would be shown with it.
+fn url_fault(text: &str) -> Option<String> {
+    let Ok(url) = Url::parse(text) else {
+        return Some("url is not a URL".to_owned());
+    };
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Some("url begins with http:// or https:// and names a host".to_owned());
+    }
+    let has_secret = !url.username().is_empty() || url.password().is_some();
+    has_secret.then(|| "put credentials into headers, not into url".to_owned())
+}

@@ -1,0 +1,200 @@
+//! Settings of the installation.
+
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{Setting, SettingChange, SettingStore, Store};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::settings::{SetSetting, SettingView};
+
+use crate::paging::PageRequest;
+use crate::signals::Topic;
+use crate::{BadCursor, Caller, Signals};
+
+const MAX_KEY_BYTES: usize = 200;
+const MAX_VALUE_BYTES: usize = 64 * 1024;
+
+/// Why an operation on settings was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// There is no such setting.
+    #[error("there is no setting \"{0}\"")]
+    NotFound(String),
+    /// Only administrators may do this.
+    #[error("only an administrator may do this")]
+    NotAdmin,
+    /// The setting has another version than expected.
+    #[error("the setting has version {found}: read it again")]
+    Conflict {
+        /// The version it has; 0 if there is none.
+        found: i64,
+    },
+    /// The request breaks rules.
+    #[error("{0}")]
+    Invalid(String),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// Settings. Cheap to clone.
+#[derive(Clone)]
+pub struct Settings {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+}
+
+impl Settings {
+    /// Settings kept in `store`.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
+        Self { store, clock, signals }
+    }
+
+    /// A page of the settings whose name begins with `prefix`, by name.
+    pub async fn list(
+        &self,
+        prefix: &str,
+        query: &PageQuery,
+    ) -> Result<Page<SettingView>, SettingError> {
+        let request = PageRequest::<String>::check(query)?;
+        let (prefix, after, fetch) = (prefix.to_owned(), request.before.clone(), request.fetch);
+        let settings = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    Ok::<_, SettingError>(tx.setting_list(&prefix, after.as_deref(), fetch).await?)
+                })
+            })
+            .await?;
+        Ok(request.page(settings, |setting| setting.key.clone(), view))
+    }
+
+    /// One setting.
+    pub async fn get(&self, key: &str) -> Result<SettingView, SettingError> {
+        let wanted = key.to_owned();
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(
+                    async move { Ok::<_, SettingError>(tx.setting_list(&wanted, None, 1).await?) },
+                )
+            })
+            .await?;
+        let found = found.into_iter().find(|setting| setting.key == key);
+        found.map(view).ok_or_else(|| not_found(key))
+    }
+
+    /// Sets a setting. Administrators only.
+    pub async fn set(
+        &self,
+        caller: &Caller,
+        key: &str,
+        request: SetSetting,
+    ) -> Result<SettingView, SettingError> {
+        admin(caller)?;
+        check(key, &request)?;
+        let (key, by, now) = (key.to_owned(), caller.user, self.clock.now());
+        let set = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let old = tx.setting_lock(&key).await?;
+                    let found = old.as_ref().map_or(0, |old| old.version);
+                    if request.expected_version.is_some_and(|expected| expected != found) {
+                        return Err(SettingError::Conflict { found });
+                    }
+                    let setting = Setting {
+                        key: key.clone(),
+                        value: request.value.clone(),
+                        version: found + 1,
+                        updated_at: now,
+                        updated_by: Some(by),
+                    };
+                    if !tx.setting_put(&setting).await? {
+                        return Err(SettingError::Conflict { found });
+                    }
+                    let change = SettingChange {
+                        key,
+                        old: old.map(|old| old.value),
+                        new: Some(request.value),
+                        by: Some(by),
+                        at: now,
+                        reason: request.reason,
+                    };
+                    tx.setting_change_append(&change).await?;
+                    tx.policy_touch().await?;
+                    Ok(setting)
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Policy);
+        Ok(view(set))
+    }
+
+    /// Removes a setting. Administrators only.
+    pub async fn remove(
+        &self,
+        caller: &Caller,
+        key: &str,
+        expected_version: Option<i64>,
+    ) -> Result<(), SettingError> {
+        admin(caller)?;
+        let (key, by, now) = (key.to_owned(), caller.user, self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let old = tx.setting_lock(&key).await?.ok_or_else(|| not_found(&key))?;
+                    if expected_version.is_some_and(|expected| expected != old.version) {
+                        return Err(SettingError::Conflict { found: old.version });
+                    }
+                    tx.setting_delete(&key).await?;
+                    let change = SettingChange {
+                        key,
+                        old: Some(old.value),
+                        new: None,
+                        by: Some(by),
+                        at: now,
+                        reason: None,
+                    };
+                    tx.setting_change_append(&change).await?;
+                    Ok(tx.policy_touch().await?)
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Policy);
+        Ok(())
+    }
+}
+
+fn admin(caller: &Caller) -> Result<(), SettingError> {
+    if caller.is_admin { Ok(()) } else { Err(SettingError::NotAdmin) }
+}
+
+fn not_found(key: &str) -> SettingError {
+    SettingError::NotFound(key.chars().take(100).collect())
+}
+
+fn check(key: &str, request: &SetSetting) -> Result<(), SettingError> {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if !(1..=MAX_KEY_BYTES).contains(&key.len()) || !key.chars().all(is_known) {
+        let rule = format!("a key has 1 to {MAX_KEY_BYTES} letters, digits, and . _ -");
+        return Err(SettingError::Invalid(rule));
+    }
+    if request.value.to_string().len() > MAX_VALUE_BYTES {
+        return Err(SettingError::Invalid(format!("a value has {MAX_VALUE_BYTES} bytes at most")));
+    }
+    Ok(())
+}
+
+fn view(setting: Setting) -> SettingView {
+    SettingView {
+        value_type: setting.value_type().to_owned(),
+        key: setting.key,
+        value: setting.value,
+        version: setting.version,
+        updated_by: setting.updated_by,
+        updated_at: setting.updated_at,
+    }
+}

@@ -1,0 +1,176 @@
+//! The record of tool calls.
+
+use std::time::Duration;
+
+use cynode_domain::policy::{CallStatus, Effect, Principal, Stage};
+use cynode_ops::Caller;
+use cynode_ops::audit::{AuditError, AuditLog, CallRecord, Outcome};
+use cynode_wire::audit::AuditQuery;
+use cynode_wire::settings::SetSetting;
+use serde_json::json;
+
+use crate::world::World;
+
+fn record(caller: &Caller) -> CallRecord {
+    CallRecord {
+        agent: Some(Principal::PM),
+        token: None,
+        user: Some(caller.user),
+        groups: vec![],
+        roles: vec!["user".to_owned()],
+        project: None,
+        task: None,
+        run: None,
+        job: None,
+        tool: "db.task.get".to_owned(),
+        server: "builtin".to_owned(),
+        stage: Stage::Invoke,
+        error_type: None,
+        origin: "gateway".to_owned(),
+        request_id: "request".to_owned(),
+    }
+}
+
+fn outcome(error_type: Option<&str>) -> Outcome {
+    Outcome { error_type: error_type.map(ToOwned::to_owned), duration_ms: 5 }
+}
+
+async fn newest(log: &AuditLog, caller: &Caller) -> cynode_wire::audit::CallView {
+    log.list(caller, AuditQuery::default()).await.unwrap().items.remove(0)
+}
+
+#[tokio::test]
+async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
+    let world = World::new().await;
+    let log = world.audit().await;
+    // Finer than any database keeps.
+    world.clock.advance(Duration::from_nanos(1));
+
+    let ticket = log.begin(record(&world.bob)).await.unwrap();
+    let before = newest(&log, &world.bob).await;
+    log.finish(ticket, outcome(Some("timeout"))).await.unwrap();
+    let after = log.get(&world.bob, before.id).await.unwrap();
+
+    assert_eq!((before.decision, before.status), (Effect::Allow, CallStatus::Pending));
+    assert_eq!((after.status, after.error_type.as_deref()), (CallStatus::Error, Some("timeout")));
+    assert_eq!(after.duration_ms, Some(5));
+    assert!(log.verify(&world.admin).await.unwrap().intact);
+}
+
+#[tokio::test]
+async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
+    let world = World::new().await;
+    let log = world.audit().await;
+    let refused = CallRecord {
+        agent: None,
+        stage: Stage::Authenticate,
+        error_type: Some("invalid_agent_token".to_owned()),
+        ..record(&world.bob)
+    };
+
+    log.deny(refused).await.unwrap();
+
+    let seen = newest(&log, &world.admin).await;
+    assert_eq!((seen.decision, seen.stage), (Effect::Deny, Stage::Authenticate));
+    assert_eq!((seen.status, seen.agent_type.as_str()), (CallStatus::Error, "unknown"));
+    assert_eq!(seen.error_type.as_deref(), Some("invalid_agent_token"));
+    assert_eq!(log.verify(&world.admin).await.unwrap().records, 1);
+}
+
+#[tokio::test]
+async fn an_odd_tool_name_is_recorded_without_its_control_characters() {
+    let world = World::new().await;
+    let log = world.audit().await;
+
+    let odd = format!("a\0b\x1b[2J{}", "é".repeat(300));
+    log.deny(CallRecord { tool: odd, ..record(&world.bob) }).await.unwrap();
+
+    let seen = newest(&log, &world.bob).await.tool_name;
+    assert!(seen.starts_with("a\u{fffd}b\u{fffd}[2Jé") && seen.len() <= 256, "{seen:?}");
+}
+
+#[tokio::test]
+async fn calls_of_a_process_that_died_are_interrupted_when_it_comes_back() {
+    let world = World::new().await;
+    let died = world.audit().await;
+    let ticket = died.begin(record(&world.bob)).await.unwrap();
+    let call = ticket.call();
+    // A process that is killed runs no destructors.
+    std::mem::forget(ticket);
+    drop(died);
+
+    let log = world.audit().await;
+
+    let seen = log.get(&world.bob, call).await.unwrap();
+    assert_eq!((seen.status, seen.error_type.as_deref()), (CallStatus::Error, Some("interrupted")));
+    let view = log.verify(&world.admin).await.unwrap();
+    assert_eq!((view.intact, view.chains.len(), view.records), (true, 1, 2));
+}
+
+#[tokio::test]
+async fn a_user_sees_their_own_calls_and_an_administrator_all() {
+    let world = World::new().await;
+    let log = world.audit().await;
+    for caller in [&world.bob, &world.admin, &world.bob] {
+        log.deny(record(caller)).await.unwrap();
+        world.clock.advance(Duration::from_secs(1));
+    }
+
+    let all = log.list(&world.admin, AuditQuery::default()).await.unwrap();
+    let own = log.list(&world.bob, AuditQuery::default()).await.unwrap();
+    let of_admin = AuditQuery { user_id: Some(world.admin.user), ..AuditQuery::default() };
+
+    assert_eq!((all.items.len(), own.items.len()), (3, 2));
+    assert!(log.list(&world.bob, of_admin.clone()).await.unwrap().items.is_empty());
+    assert_eq!(log.list(&world.admin, of_admin).await.unwrap().items.len(), 1);
+    let hidden = log.get(&world.bob, all.items[1].id).await;
+    assert!(matches!(hidden, Err(AuditError::NotFound)));
+    assert!(matches!(log.verify(&world.bob).await, Err(AuditError::NotAdmin)));
+}
+
+#[tokio::test]
+async fn pages_of_calls_join_without_gaps_or_repeats() {
+    let world = World::new().await;
+    let log = world.audit().await;
+    for number in 0..7 {
+        log.deny(record(&world.bob)).await.unwrap();
+        // Some share a moment, some do not.
+        world.clock.advance(Duration::from_millis(number % 2));
+    }
+    let mut query = AuditQuery { limit: Some(3), ..AuditQuery::default() };
+    let mut seen = vec![];
+    loop {
+        let page = log.list(&world.bob, query.clone()).await.unwrap();
+        seen.extend(page.items.into_iter().map(|call| call.id));
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+
+    let all = log.list(&world.bob, AuditQuery::default()).await.unwrap();
+    assert_eq!(seen, all.items.into_iter().map(|call| call.id).collect::<Vec<_>>());
+    let odd = AuditQuery { cursor: Some("yesterday".to_owned()), ..AuditQuery::default() };
+    assert!(matches!(log.list(&world.bob, odd).await, Err(AuditError::Page(_))));
+}
+
+#[tokio::test]
+async fn records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole() {
+    let world = World::new().await;
+    let log = world.audit().await;
+    let old = log.begin(record(&world.bob)).await.unwrap();
+    log.finish(old, outcome(None)).await.unwrap();
+    let open = log.begin(record(&world.bob)).await.unwrap();
+    world.clock.advance(Duration::from_hours(48));
+    log.deny(record(&world.bob)).await.unwrap();
+    assert_eq!(log.retain().await.unwrap(), 0, "for good without a setting");
+
+    let body = SetSetting { value: json!(1), expected_version: None, reason: None };
+    world.settings.set(&world.admin, "mcp.audit.retention_days", body).await.unwrap();
+
+    assert_eq!(log.retain().await.unwrap(), 2, "not the call that goes on");
+    assert!(log.verify(&world.admin).await.unwrap().intact);
+    log.finish(open, outcome(None)).await.unwrap();
+    assert!(log.verify(&world.admin).await.unwrap().intact);
+    assert_eq!(log.list(&world.bob, AuditQuery::default()).await.unwrap().items.len(), 2);
+}

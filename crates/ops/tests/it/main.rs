@@ -1,0 +1,8 @@
+//! What the gateway decides and records by, through its operations.
+#![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
+
+mod agents;
+mod audit;
+mod registry;
+mod rules;
+mod world;

@@ -1,0 +1,115 @@
+//! An installation with an administrator and a user, and a clock that stands still.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use cynode_domain::policy::ToolScope;
+use cynode_ops::agents::AgentTokens;
+use cynode_ops::audit::AuditLog;
+use cynode_ops::rules::Rules;
+use cynode_ops::servers::Servers;
+use cynode_ops::settings::Settings;
+use cynode_ops::tools::{BuiltinTool, Definition, McpTool, ObservedTool, Registry};
+use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
+use cynode_runtime::clock::{ManualClock, SharedClock};
+use cynode_wire::auth::CreateUser;
+use cynode_wire::servers::{InstallServer, Transport};
+use serde_json::json;
+use tempfile::TempDir;
+
+pub(crate) struct World {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Store,
+    pub(crate) accounts: Accounts,
+    pub(crate) agents: AgentTokens,
+    pub(crate) registry: Registry,
+    pub(crate) servers: Servers,
+    pub(crate) rules: Rules,
+    pub(crate) settings: Settings,
+    pub(crate) admin: Caller,
+    pub(crate) bob: Caller,
+    pub(crate) data: TempDir,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", data.path().join("t.db").display());
+        let store = Store::open(&url).await.unwrap();
+        let clock =
+            Arc::new(ManualClock::new(DateTime::from_timestamp(1_800_000_000, 7_000).unwrap()));
+        let shared: SharedClock = clock.clone();
+        let signals = Signals::new(store.engine());
+        let accounts = Accounts::new(store.clone(), shared.clone());
+        accounts.bootstrap(data.path()).await.unwrap();
+        let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
+        let admin = accounts.authenticate(token.trim()).await.unwrap();
+        let bob = CreateUser {
+            handle: "bob".to_owned(),
+            password: "correct horse battery".to_owned(),
+            is_admin: false,
+        };
+        let origin = Origin("here".to_owned());
+        let bob = accounts.user_create(&admin, bob, &origin).await.unwrap();
+        let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
+        Self {
+            agents: AgentTokens::new(store.clone(), shared.clone(), signals.clone()),
+            registry: Registry::new(store.clone(), shared.clone(), signals.clone()),
+            servers: Servers::new(store.clone(), shared.clone(), signals.clone()),
+            rules: Rules::new(store.clone(), shared.clone(), signals.clone()),
+            settings: Settings::new(store.clone(), shared, signals),
+            clock,
+            store,
+            accounts,
+            admin,
+            bob,
+            data,
+        }
+    }
+
+    pub(crate) async fn audit(&self) -> AuditLog {
+        AuditLog::open(self.store.clone(), self.clock.clone(), self.data.path()).await.unwrap()
+    }
+
+    pub(crate) async fn sync(&self, names: &[&str]) {
+        let tool = |name: &&str| BuiltinTool {
+            name: (*name).to_owned(),
+            scope: ToolScope::Pm,
+            definition: definition("does it"),
+        };
+        self.registry.sync_builtins(names.iter().map(tool).collect()).await.unwrap();
+    }
+
+    /// The tool as the gateway sees it.
+    pub(crate) async fn tool(&self, name: &str) -> Option<McpTool> {
+        let tools = self.registry.load().await.unwrap().tools;
+        tools.into_iter().find(|tool| tool.name == name)
+    }
+}
+
+pub(crate) fn definition(description: &str) -> Definition {
+    Definition {
+        title: None,
+        description: description.to_owned(),
+        input_schema: json!({"type": "object"}),
+        output_schema: None,
+        other: serde_json::Map::new(),
+    }
+}
+
+pub(crate) fn observed(name: &str, description: &str) -> ObservedTool {
+    ObservedTool { name: name.to_owned(), definition: definition(description) }
+}
+
+pub(crate) fn stdio(slug: &str) -> InstallServer {
+    InstallServer {
+        slug: slug.to_owned(),
+        transport: Transport::Stdio {
+            command: "files".to_owned(),
+            args: vec![],
+            env: [("KEY".to_owned(), "sesame".to_owned())].into(),
+            allow_network: false,
+        },
+        scope: None,
+    }
+}

@@ -1,0 +1,167 @@
+//! Tokens of agents. Only SHA-256 hashes of tokens are ever stored.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::policy::AgentType;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// What a token is bound to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Binding {
+    /// The project.
+    pub project: Option<ProjectId>,
+    /// The task.
+    pub task: Option<TaskId>,
+    /// The run.
+    pub run: Option<RunId>,
+    /// The job.
+    pub job: Option<JobId>,
+    /// The session.
+    pub session: Option<SessionId>,
+}
+
+/// A token of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentToken {
+    /// The token's id.
+    pub id: TokenId,
+    /// The hash of the token.
+    pub hash: Vec<u8>,
+    /// The kind of agent that holds it.
+    pub agent: AgentType,
+    /// The user it acts for.
+    pub user: UserId,
+    /// What it is bound to.
+    pub binding: Binding,
+    /// What it is for.
+    pub name: String,
+    /// Who issued it.
+    pub created_by: UserId,
+    /// When it was issued.
+    pub created_at: DateTime<Utc>,
+    /// When it ends.
+    pub expires_at: DateTime<Utc>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// Tokens of agents, found by the hash of what was presented.
+#[async_trait]
+pub trait AgentTokenStore {
+    /// Adds a token.
+    async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error>;
+    /// The token with this hash.
+    async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error>;
+    /// The token with this id.
+    async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error>;
+    /// A page of tokens, newest first, older than `before`; of one user, or of all.
+    async fn agent_token_list(
+        &mut self,
+        user: Option<UserId>,
+        before: Option<TokenId>,
+        limit: u32,
+    ) -> Result<Vec<AgentToken>, Error>;
+    /// Revokes a token; false if it does not exist or was revoked before.
+    async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error>;
+    /// Revokes every token bound to a job. Gives how many.
+    async fn agent_token_revoke_job(&mut self, job: JobId, at: DateTime<Utc>)
+    -> Result<u64, Error>;
+    /// Forgets tokens that ended before this moment. Gives how many.
+    async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error>;
+}
+
+#[async_trait]
+impl AgentTokenStore for Tx {
+    async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error> {
+        let sql =
+            "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
+                   run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+        let bound = &token.binding;
+        let params = params![
+            token.id,
+            token.hash.clone(),
+            token.agent,
+            token.user,
+            bound.project,
+            bound.task,
+            bound.run,
+            bound.job,
+            bound.session,
+            &token.name,
+            token.created_by,
+            token.created_at,
+            token.expires_at,
+            token.revoked_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error> {
+        let sql = "SELECT * FROM agent_tokens WHERE token_hash = $1";
+        self.row(sql, params![hash]).await?.as_ref().map(token).transpose()
+    }
+
+    async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error> {
+        let sql = "SELECT * FROM agent_tokens WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(token).transpose()
+    }
+
+    async fn agent_token_list(
+        &mut self,
+        user: Option<UserId>,
+        before: Option<TokenId>,
+        limit: u32,
+    ) -> Result<Vec<AgentToken>, Error> {
+        let sql = "SELECT * FROM agent_tokens
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR user_id = $1)
+                   AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
+                   ORDER BY id DESC LIMIT $3";
+        self.rows(sql, params![user, before, limit]).await?.iter().map(token).collect()
+    }
+
+    async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error> {
+        let sql = "UPDATE agent_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+        Ok(self.execute(sql, params![id, at]).await? == 1)
+    }
+
+    async fn agent_token_revoke_job(
+        &mut self,
+        job: JobId,
+        at: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let sql =
+            "UPDATE agent_tokens SET revoked_at = $2 WHERE job_id = $1 AND revoked_at IS NULL";
+        self.execute(sql, params![job, at]).await
+    }
+
+    async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error> {
+        let sql = "DELETE FROM agent_tokens WHERE expires_at < $1";
+        self.execute(sql, params![ended_before]).await
+    }
+}
+
+fn token(row: &Row) -> Result<AgentToken, Error> {
+    Ok(AgentToken {
+        id: row.id("id")?,
+        hash: row.get("token_hash")?,
+        agent: row.word("agent_type")?,
+        user: row.id("user_id")?,
+        binding: Binding {
+            project: row.id_opt("project_id")?,
+            task: row.id_opt("task_id")?,
+            run: row.id_opt("run_id")?,
+            job: row.id_opt("job_id")?,
+            session: row.id_opt("session_id")?,
+        },
+        name: row.get("name")?,
+        created_by: row.id("created_by")?,
+        created_at: row.get("created_at")?,
+        expires_at: row.get("expires_at")?,
+        revoked_at: row.get("revoked_at")?,
+    })
+}

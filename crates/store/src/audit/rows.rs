@@ -1,0 +1,187 @@
+//! Records on their way into tables and out of them.
+
+use cynode_domain::ids::GroupId;
+use serde_json::json;
+
+use super::chain::{ChainHead, Seal, Sealed};
+use super::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, StoredCall};
+use crate::Error;
+use crate::agent_tokens::Binding;
+use crate::column::Row;
+use crate::param::Param;
+
+/// The columns of a call, in the order of [`call_params`].
+pub(super) const CALL: &[&str] = &[
+    "id",
+    "chain_id",
+    "seq",
+    "created_at",
+    "agent_type",
+    "token_id",
+    "user_id",
+    "group_ids",
+    "role_names",
+    "project_id",
+    "task_id",
+    "run_id",
+    "job_id",
+    "tool_name",
+    "server",
+    "decision",
+    "stage",
+    "status",
+    "error_type",
+    "duration_ms",
+    "origin",
+    "request_id",
+    "prev_hash",
+    "hash",
+];
+
+/// The columns of an outcome, in the order of [`outcome_params`].
+pub(super) const OUTCOME: &[&str] = &[
+    "call_id",
+    "chain_id",
+    "seq",
+    "status",
+    "error_type",
+    "duration_ms",
+    "recorded_at",
+    "prev_hash",
+    "hash",
+];
+
+pub(super) fn call_params(call: &AuditCall, seal: &Seal) -> [Param; 24] {
+    let (caller, bound) = (&call.caller, &call.binding);
+    [
+        Param::from(call.id),
+        Param::from(seal.chain),
+        Param::from(seal.seq),
+        Param::from(call.created_at),
+        Param::from(&caller.kind),
+        Param::from(caller.token),
+        Param::from(caller.user),
+        Param::from(json!(caller.groups)),
+        Param::from(json!(caller.roles)),
+        Param::from(bound.project),
+        Param::from(bound.task),
+        Param::from(bound.run),
+        Param::from(bound.job),
+        Param::from(&call.tool),
+        Param::from(&call.server),
+        Param::from(call.decision),
+        Param::from(call.stage),
+        Param::from(call.status),
+        Param::from(call.error_type.clone()),
+        Param::from(call.duration_ms),
+        Param::from(&call.origin),
+        Param::from(&call.request_id),
+        Param::from(seal.prev_hash.clone()),
+        Param::from(seal.hash.clone()),
+    ]
+}
+
+pub(super) fn outcome_params(outcome: &AuditOutcome, seal: &Seal) -> [Param; 9] {
+    [
+        Param::from(outcome.call),
+        Param::from(seal.chain),
+        Param::from(seal.seq),
+        Param::from(outcome.status),
+        Param::from(outcome.error_type.clone()),
+        Param::from(outcome.duration_ms),
+        Param::from(outcome.recorded_at),
+        Param::from(seal.prev_hash.clone()),
+        Param::from(seal.hash.clone()),
+    ]
+}
+
+pub(super) fn call(row: &Row) -> Result<AuditCall, Error> {
+    Ok(AuditCall {
+        id: row.id("id")?,
+        created_at: row.get("created_at")?,
+        caller: AuditCaller {
+            kind: row.get("agent_type")?,
+            token: row.id_opt("token_id")?,
+            user: row.id_opt("user_id")?,
+            groups: row.json::<Vec<GroupId>>("group_ids")?,
+            roles: row.json("role_names")?,
+        },
+        binding: Binding {
+            project: row.id_opt("project_id")?,
+            task: row.id_opt("task_id")?,
+            run: row.id_opt("run_id")?,
+            job: row.id_opt("job_id")?,
+            session: None,
+        },
+        tool: row.get("tool_name")?,
+        server: row.get("server")?,
+        decision: row.word("decision")?,
+        stage: row.word("stage")?,
+        status: row.word("status")?,
+        error_type: row.get("error_type")?,
+        duration_ms: row.get("duration_ms")?,
+        origin: row.get("origin")?,
+        request_id: row.get("request_id")?,
+    })
+}
+
+fn outcome(row: &Row) -> Result<AuditOutcome, Error> {
+    Ok(AuditOutcome {
+        call: row.id("call_id")?,
+        status: row.word("status")?,
+        error_type: row.get("error_type")?,
+        duration_ms: row.get("duration_ms")?,
+        recorded_at: row.get("recorded_at")?,
+    })
+}
+
+/// A call with the columns of its outcome beside it, prefixed `o_`.
+pub(super) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
+    let call = call(row)?;
+    let outcome = match row.get::<Option<String>>("o_status")? {
+        Some(status) => Some(AuditOutcome {
+            call: call.id,
+            status: status.parse().map_err(|error: cynode_domain::policy::UnknownWord| {
+                Error::unreadable("status", error.to_string())
+            })?,
+            error_type: row.get("o_error_type")?,
+            duration_ms: row.get("o_duration_ms")?,
+            recorded_at: row.get("o_recorded_at")?,
+        }),
+        None => None,
+    };
+    Ok(StoredCall {
+        call,
+        chain: row.id("chain_id")?,
+        seq: row.get("seq")?,
+        hash: row.get("hash")?,
+        outcome,
+    })
+}
+
+fn seal(row: &Row) -> Result<Seal, Error> {
+    Ok(Seal {
+        chain: row.id("chain_id")?,
+        seq: row.get("seq")?,
+        prev_hash: row.get("prev_hash")?,
+        hash: row.get("hash")?,
+    })
+}
+
+pub(super) fn sealed_call(row: &Row) -> Result<Sealed, Error> {
+    let record = call(row).map(|call| AuditRecord::Call(Box::new(call)));
+    Ok(Sealed { seal: seal(row)?, record })
+}
+
+pub(super) fn sealed_outcome(row: &Row) -> Result<Sealed, Error> {
+    Ok(Sealed { seal: seal(row)?, record: outcome(row).map(AuditRecord::Outcome) })
+}
+
+pub(super) fn head(row: &Row) -> Result<ChainHead, Error> {
+    Ok(ChainHead {
+        chain: row.id("chain_id")?,
+        seq: row.get("seq")?,
+        hash: row.get("hash")?,
+        open_from: row.get("open_from")?,
+    })
+}

@@ -1,0 +1,227 @@
+//! The statements of the audit log.
+
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{CallId, ChainId};
+
+use super::chain::{ChainHead, Seal, Sealed};
+use super::rows::{
+    CALL, OUTCOME, call_params, head, outcome_params, sealed_call, sealed_outcome, stored_call,
+};
+use super::{AuditFilter, AuditRecord, StoredCall};
+use crate::param::{Param, params};
+use crate::{Error, Tx};
+
+const CALLS: &str = "mcp_tool_call_audit_log";
+const OUTCOMES: &str = "mcp_tool_call_outcomes";
+/// The most rows that one statement inserts.
+const CHUNK: usize = 64;
+
+const STORED_CALL: &str = "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
+    o.duration_ms AS o_duration_ms, o.recorded_at AS o_recorded_at
+    FROM mcp_tool_call_audit_log c LEFT JOIN mcp_tool_call_outcomes o ON o.call_id = c.id";
+
+pub(super) async fn call_get(tx: &mut Tx, id: CallId) -> Result<Option<StoredCall>, Error> {
+    let sql = format!("{STORED_CALL} WHERE c.id = $1");
+    tx.row(&sql, params![id]).await?.as_ref().map(stored_call).transpose()
+}
+
+pub(super) async fn call_list(
+    tx: &mut Tx,
+    filter: &AuditFilter,
+    limit: u32,
+) -> Result<Vec<StoredCall>, Error> {
+    let (sql, params) = list_statement(filter, limit);
+    tx.rows(&sql, &params).await?.iter().map(stored_call).collect()
+}
+
+pub(super) async fn call_list_plan(
+    tx: &mut Tx,
+    filter: &AuditFilter,
+    limit: u32,
+) -> Result<String, Error> {
+    let (sql, params) = list_statement(filter, limit);
+    let (explain, column) =
+        if tx.is_sqlite() { ("EXPLAIN QUERY PLAN", "detail") } else { ("EXPLAIN", "QUERY PLAN") };
+    let rows = tx.rows(&format!("{explain} {sql}"), &params).await?;
+    let lines: Result<Vec<String>, Error> = rows.iter().map(|row| row.get(column)).collect();
+    Ok(lines?.join("\n"))
+}
+
+/// Only the wanted conditions stand in the statement, so that each engine plans for its index.
+fn list_statement(filter: &AuditFilter, limit: u32) -> (String, Vec<Param>) {
+    let mut params: Vec<Param> = vec![];
+    let mut sql = format!("{STORED_CALL} WHERE 1 = 1");
+    let mut wanted = |condition: &str, value: Option<Param>| {
+        if let Some(value) = value {
+            params.push(value);
+            let _ = write!(sql, " AND {condition} ${}", params.len());
+        }
+    };
+    wanted("c.user_id =", filter.user.map(Into::into));
+    wanted("c.task_id =", filter.task.map(Into::into));
+    wanted("c.project_id =", filter.project.map(Into::into));
+    wanted("c.tool_name =", filter.tool.as_ref().map(Into::into));
+    wanted("c.decision =", filter.decision.map(Into::into));
+    wanted("c.created_at >=", filter.since.map(Into::into));
+    wanted("c.created_at <", filter.until.map(Into::into));
+    if let Some(place) = filter.before {
+        params.extend([place.created_at.into(), place.id.into()]);
+        let (time, id) = (params.len() - 1, params.len());
+        let _ = write!(sql, " AND (c.created_at, c.id) < (${time}, ${id})");
+    }
+    params.push(limit.into());
+    let _ = write!(sql, " ORDER BY c.created_at DESC, c.id DESC LIMIT ${}", params.len());
+    (sql, params)
+}
+
+pub(super) async fn chain_get(tx: &mut Tx, chain: ChainId) -> Result<Option<ChainHead>, Error> {
+    let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1";
+    tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
+}
+
+pub(super) async fn chain_insert(tx: &mut Tx, head: &ChainHead) -> Result<(), Error> {
+    let sql = "INSERT INTO mcp_audit_chains (chain_id, seq, hash, open_from, created_at)
+               VALUES ($1, $2, $3, $4, cynode_now())";
+    let params = params![head.chain, head.seq, head.hash.clone(), head.open_from];
+    tx.execute(sql, params).await.map(drop)
+}
+
+pub(super) async fn chain_list(tx: &mut Tx) -> Result<Vec<ChainHead>, Error> {
+    let sql = "SELECT * FROM mcp_audit_chains ORDER BY created_at, chain_id";
+    tx.rows(sql, &[]).await?.iter().map(head).collect()
+}
+
+pub(super) async fn chain_strays(tx: &mut Tx) -> Result<Vec<ChainId>, Error> {
+    let sql = "SELECT chain_id FROM mcp_tool_call_audit_log
+               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)
+               UNION SELECT chain_id FROM mcp_tool_call_outcomes
+               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)
+               UNION SELECT chain_id FROM mcp_audit_anchors
+               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)";
+    tx.rows(sql, &[]).await?.iter().map(|row| row.id("chain_id")).collect()
+}
+
+pub(super) async fn chain_records(
+    tx: &mut Tx,
+    chain: ChainId,
+    seq: i64,
+    limit: u32,
+) -> Result<Vec<Sealed>, Error> {
+    let sql = |table| {
+        format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq > $2 ORDER BY seq LIMIT $3")
+    };
+    let params = params![chain, seq, limit];
+    let calls = tx.rows(&sql(CALLS), params).await?;
+    let outcomes = tx.rows(&sql(OUTCOMES), params).await?;
+    let mut records = calls.iter().map(sealed_call).collect::<Result<Vec<_>, _>>()?;
+    for row in &outcomes {
+        records.push(sealed_outcome(row)?);
+    }
+    records.sort_by_key(|record| record.seal.seq);
+    records.truncate(limit as usize);
+    Ok(records)
+}
+
+/// Calls from this place on that were let through and have no outcome, oldest first.
+pub(super) async fn calls_open(
+    tx: &mut Tx,
+    chain: ChainId,
+    from: i64,
+) -> Result<Vec<(i64, CallId)>, Error> {
+    let sql = "SELECT c.seq, c.id FROM mcp_tool_call_audit_log c
+               WHERE c.chain_id = $1 AND c.seq >= $2 AND c.decision = 'allow'
+               AND NOT EXISTS (SELECT 1 FROM mcp_tool_call_outcomes o WHERE o.call_id = c.id)
+               ORDER BY c.seq";
+    let rows = tx.rows(sql, params![chain, from]).await?;
+    rows.iter().map(|row| Ok((row.get("seq")?, row.id("id")?))).collect()
+}
+
+pub(super) async fn chain_anchor(
+    tx: &mut Tx,
+    chain: ChainId,
+) -> Result<Option<(i64, Vec<u8>)>, Error> {
+    let sql = "SELECT seq, hash FROM mcp_audit_anchors WHERE chain_id = $1
+               ORDER BY seq DESC LIMIT 1";
+    let row = tx.row(sql, params![chain]).await?;
+    row.map(|row| Ok((row.get("seq")?, row.get("hash")?))).transpose()
+}
+
+pub(super) async fn chain_forget(
+    tx: &mut Tx,
+    chain: ChainId,
+    last: (i64, &[u8]),
+    at: DateTime<Utc>,
+) -> Result<u64, Error> {
+    let (seq, hash) = last;
+    let anchor = "INSERT INTO mcp_audit_anchors (chain_id, seq, hash, created_at)
+                  VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+    tx.execute(anchor, params![chain, seq, hash, at]).await?;
+    let older = "DELETE FROM mcp_audit_anchors WHERE chain_id = $1 AND seq < $2";
+    tx.execute(older, params![chain, seq]).await?;
+    let mut removed = 0;
+    for table in [CALLS, OUTCOMES] {
+        let sql = format!("DELETE FROM {table} WHERE chain_id = $1 AND seq <= $2");
+        removed += tx.execute(&sql, params![chain, seq]).await?;
+    }
+    Ok(removed)
+}
+
+/// Writes records that stand between two heads. Fails, and writes nothing, if the chain's head is
+/// not `old`: somebody else wrote to it.
+pub(super) async fn chain_append(
+    tx: &mut Tx,
+    old: &ChainHead,
+    new: &ChainHead,
+    records: &[(AuditRecord, Seal)],
+) -> Result<(), Error> {
+    let moved = "UPDATE mcp_audit_chains SET seq = $2, hash = $3, open_from = $4
+                 WHERE chain_id = $1 AND seq = $5 AND hash = $6";
+    let params =
+        params![new.chain, new.seq, new.hash.clone(), new.open_from, old.seq, old.hash.clone()];
+    if tx.execute(moved, params).await? != 1 {
+        return Err(Error::Duplicate { constraint: "mcp_audit_chains head".to_owned() });
+    }
+    let (mut calls, mut outcomes) = (vec![], vec![]);
+    for (record, seal) in records {
+        match record {
+            AuditRecord::Call(call) => calls.extend(call_params(call, seal)),
+            AuditRecord::Outcome(outcome) => outcomes.extend(outcome_params(outcome, seal)),
+        }
+    }
+    insert(tx, CALLS, CALL, &calls).await?;
+    insert(tx, OUTCOMES, OUTCOME, &outcomes).await
+}
+
+/// Inserts rows in statements of 64, 32, … 1 rows: few texts to prepare, few trips to the server.
+async fn insert(
+    tx: &mut Tx,
+    table: &str,
+    columns: &[&str],
+    mut values: &[Param],
+) -> Result<(), Error> {
+    let mut rows = CHUNK;
+    while !values.is_empty() {
+        if values.len() < rows * columns.len() {
+            rows /= 2;
+            continue;
+        }
+        let (now, later) = values.split_at(rows * columns.len());
+        tx.execute(&insert_statement(table, columns, rows), now).await?;
+        values = later;
+    }
+    Ok(())
+}
+
+fn insert_statement(table: &str, columns: &[&str], rows: usize) -> String {
+    let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
+    for row in 0..rows {
+        let first = row * columns.len() + 1;
+        for number in first..first + columns.len() {
+            let _ = write!(sql, "{}${number}", if number == first { "(" } else { ", " });
+        }
+        sql.push_str(if row + 1 == rows { ")" } else { "), " });
+    }
+    sql
+}

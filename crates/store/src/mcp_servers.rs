@@ -1,0 +1,169 @@
+//! MCP servers that people installed.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ServerId, UserId};
+use cynode_domain::policy::ToolScope;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// How a server is reached. Holds secrets; nothing of it is shown but names.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerTransport {
+    /// A process that speaks over its standard streams.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// The only variables it sees.
+        env: BTreeMap<String, String>,
+        /// Whether it may use the network.
+        allow_network: bool,
+    },
+    /// A streamable HTTP endpoint.
+    Http {
+        /// The endpoint.
+        url: String,
+        /// Headers sent with every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// An installed server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServer {
+    /// The server's id.
+    pub id: ServerId,
+    /// Its name in `<server>.<tool>`.
+    pub slug: String,
+    /// Who installed it.
+    pub owner: UserId,
+    /// How it is reached.
+    pub transport: ServerTransport,
+    /// The scope that its tools begin with.
+    pub scope: ToolScope,
+    /// Whether its tools can be called.
+    pub enabled: bool,
+    /// What went wrong when it was last spoken to.
+    pub last_error: Option<String>,
+    /// When it was installed.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+impl ServerTransport {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "http",
+        }
+    }
+}
+
+impl std::fmt::Debug for ServerTransport {
+    /// Without values of variables and headers.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stdio { command, .. } => {
+                f.debug_struct("Stdio").field("command", command).finish_non_exhaustive()
+            }
+            Self::Http { .. } => f.debug_struct("Http").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Installed servers. A slug is given once.
+#[async_trait]
+pub trait ServerStore {
+    /// Adds a server. A slug that exists is a [`Error::Duplicate`].
+    async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error>;
+    /// The server with this id.
+    async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error>;
+    /// The server with this slug.
+    async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error>;
+    /// Every server, by slug.
+    async fn server_list(&mut self) -> Result<Vec<McpServer>, Error>;
+    /// Writes the transport, scope, switch, error and time of a server.
+    async fn server_update(&mut self, server: &McpServer) -> Result<(), Error>;
+    /// Removes a server. Its tools are to be removed first.
+    async fn server_delete(&mut self, id: ServerId) -> Result<(), Error>;
+}
+
+#[async_trait]
+impl ServerStore for Tx {
+    async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error> {
+        let sql = "INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled,
+                   last_error, created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let params = params![
+            server.id,
+            &server.slug,
+            server.owner,
+            server.transport.kind(),
+            json!(server.transport),
+            server.scope,
+            server.enabled,
+            server.last_error.clone(),
+            server.created_at,
+            server.updated_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error> {
+        let sql = "SELECT * FROM mcp_servers WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(server).transpose()
+    }
+
+    async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error> {
+        let sql = "SELECT * FROM mcp_servers WHERE slug = $1";
+        self.row(sql, params![slug]).await?.as_ref().map(server).transpose()
+    }
+
+    async fn server_list(&mut self) -> Result<Vec<McpServer>, Error> {
+        let sql = "SELECT * FROM mcp_servers ORDER BY slug";
+        self.rows(sql, &[]).await?.iter().map(server).collect()
+    }
+
+    async fn server_update(&mut self, server: &McpServer) -> Result<(), Error> {
+        let sql = "UPDATE mcp_servers SET transport = $2, config = $3, scope = $4, enabled = $5,
+                   last_error = $6, updated_at = $7 WHERE id = $1";
+        let params = params![
+            server.id,
+            server.transport.kind(),
+            json!(server.transport),
+            server.scope,
+            server.enabled,
+            server.last_error.clone(),
+            server.updated_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn server_delete(&mut self, id: ServerId) -> Result<(), Error> {
+        self.execute("DELETE FROM mcp_servers WHERE id = $1", params![id]).await.map(drop)
+    }
+}
+
+fn server(row: &Row) -> Result<McpServer, Error> {
+    Ok(McpServer {
+        id: row.id("id")?,
+        slug: row.get("slug")?,
+        owner: row.id("owner_id")?,
+        transport: row.json("config")?,
+        scope: row.word("scope")?,
+        enabled: row.get("enabled")?,
+        last_error: row.get("last_error")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

@@ -1,0 +1,79 @@
+//! Laws of access rules.
+
+use cynode_domain::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
+use cynode_domain::policy::rules::{Conditions, Rule, Subject};
+use cynode_domain::policy::{AgentType, Effect, Principal};
+use cynode_store::{AccessChange, RuleStore, Store, StoredRule};
+
+use crate::world::at;
+
+fn rule(subject: Subject) -> StoredRule {
+    StoredRule {
+        rule: Rule {
+            id: RuleId::generate(),
+            subject,
+            action: "mcp.tool.invoke".parse().unwrap(),
+            resource_type: "mcp.tool".parse().unwrap(),
+            resource: "db.*".parse().unwrap(),
+            effect: Effect::Deny,
+            priority: -3,
+            conditions: Conditions { callers: vec![Principal::PM, Principal::User] },
+        },
+        updated_by: Some(UserId::generate()),
+        created_at: at(1),
+        updated_at: at(2),
+    }
+}
+
+pub(crate) async fn a_rule_of_every_kind_of_subject_reads_back_as_written(store: Store) {
+    let rules: Vec<_> = [
+        Subject::System,
+        Subject::User(UserId::generate()),
+        Subject::Group(GroupId::generate()),
+        Subject::Project(ProjectId::generate()),
+        Subject::Task(TaskId::generate()),
+        Subject::Agent(AgentType::Sandbox),
+    ]
+    .into_iter()
+    .map(rule)
+    .collect();
+
+    for rule in rules.clone() {
+        change!(store, tx => tx.rule_insert(&rule).await);
+    }
+
+    assert_eq!(look!(store, tx => tx.rule_list().await), rules);
+    let id = rules[3].rule.id;
+    assert_eq!(look!(store, tx => tx.rule_get(id).await).as_ref(), Some(&rules[3]));
+}
+
+pub(crate) async fn a_removed_rule_is_gone(store: Store) {
+    let made = rule(Subject::System);
+    let id = made.rule.id;
+    change!(store, tx => tx.rule_insert(&made).await);
+
+    assert!(change!(store, tx => tx.rule_delete(id).await));
+    assert!(!change!(store, tx => tx.rule_delete(id).await));
+    assert_eq!(look!(store, tx => tx.rule_get(id).await), None);
+}
+
+pub(crate) async fn changes_of_access_are_listed_newest_first(store: Store) {
+    for (action, by) in [("rule.create", Some(UserId::generate())), ("rule.delete", None)] {
+        let change = AccessChange {
+            by,
+            action,
+            resource_type: "access_control_rule",
+            resource: "x".to_owned(),
+            allowed: true,
+            reason: None,
+            task: None,
+            at: at(1),
+        };
+        change!(store, tx => tx.access_change_append(&change).await);
+    }
+
+    let newest = look!(store, tx => tx.access_change_list(10).await);
+
+    let newest: Vec<_> = newest.iter().map(|(action, _)| action.as_str()).collect();
+    assert_eq!(newest, ["rule.delete", "rule.create"]);
+}

@@ -1,0 +1,79 @@
+//! Tokens of agents.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::policy::AgentType;
+use serde::{Deserialize, Serialize};
+
+/// `POST /v1/agent-tokens`
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IssueAgentToken {
+    /// The kind of agent that will hold it.
+    pub agent_type: AgentType,
+    /// What the token is for.
+    pub name: String,
+    /// The user it acts for; the caller when absent. Only administrators may name another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    /// Seconds until it ends, 1 to 2592000 (30 days); one hour when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u32>,
+    /// What it is bound to. A sandbox token needs a task and a job.
+    #[serde(flatten)]
+    pub binding: BindingView,
+}
+
+/// What a token is bound to: tools called with it see nothing else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct BindingView {
+    /// The project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
+    /// The task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// The job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<JobId>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// An agent's token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct AgentTokenView {
+    /// The token's id.
+    pub id: TokenId,
+    /// The kind of agent that holds it.
+    pub agent_type: AgentType,
+    /// What the token is for.
+    pub name: String,
+    /// The user it acts for.
+    pub user_id: UserId,
+    /// What it is bound to.
+    #[serde(flatten)]
+    pub binding: BindingView,
+    /// Who issued it.
+    pub created_by: UserId,
+    /// When it was issued.
+    pub created_at: DateTime<Utc>,
+    /// When it ends.
+    pub expires_at: DateTime<Utc>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// A new agent token; the only answer that ever carries the secret.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct NewAgentTokenView {
+    /// The token without its secret.
+    #[serde(flatten)]
+    pub token: AgentTokenView,
+    /// The secret. It is not stored and cannot be shown again.
+    pub secret: String,
+}

@@ -1,0 +1,229 @@
+//! What the suites found, as a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// The released suite's scenarios; fewer mean that it did not run to its end.
+const RELEASED_SCENARIOS: usize = 30;
+/// The end of a result directory's name, such as `-2026-11-15T03-51-18-239Z`.
+const TIMESTAMP: usize = 25;
+
+/// What one scenario came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scenario {
+    suite: &'static str,
+    name: String,
+    /// Whether a failure counts.
+    scored: bool,
+    verdict: Verdict,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Verdict {
+    /// So many checks passed, at least one, and none failed.
+    Passed(usize),
+    /// No check failed, but none passed either: nothing was shown.
+    Idle,
+    /// What was wrong, one sentence for each failed check.
+    Failed(Vec<String>),
+    /// The suite did not get to it.
+    Missing,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Check {
+    id: String,
+    status: String,
+    error_message: Option<String>,
+}
+
+/// The scenarios of servers that count, from a list of requirements.
+pub(super) fn scored(yaml: &str) -> Vec<String> {
+    yaml.lines()
+        .skip_while(|line| *line != "server:")
+        .skip(1)
+        .take_while(|line| line.is_empty() || line.starts_with(' '))
+        .filter_map(|line| line.trim().strip_prefix("- ").map(str::to_owned))
+        .collect()
+}
+
+/// Reads the results of one run; what counts and left no result is missing.
+pub(super) fn read(
+    suite: &'static str,
+    directory: &Path,
+    scored: Option<&[String]>,
+) -> Result<Vec<Scenario>> {
+    let mut scenarios = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let file_name = entry.file_name().to_string_lossy().into_owned();
+        let Some(name) = scenario_name(&file_name) else { continue };
+        let text = fs::read_to_string(entry.path().join("checks.json"))
+            .with_context(|| format!("{name} left no checks"))?;
+        let checks: Vec<Check> = serde_json::from_str(&text).context("the checks are not JSON")?;
+        let counts = scored.is_none_or(|scored| scored.iter().any(|s| s == name));
+        scenarios.push(Scenario {
+            suite,
+            name: name.to_owned(),
+            scored: counts,
+            verdict: judge(&checks),
+        });
+    }
+    let missing = |name: &str| Scenario {
+        suite,
+        name: name.to_owned(),
+        scored: true,
+        verdict: Verdict::Missing,
+    };
+    for name in scored.unwrap_or_default() {
+        if !scenarios.iter().any(|scenario| scenario.name == *name) {
+            scenarios.push(missing(name));
+        }
+    }
+    if scored.is_none() && scenarios.len() < RELEASED_SCENARIOS {
+        scenarios.push(missing("(the suite did not run to its end)"));
+    }
+    scenarios.sort_by(|a, b| (!a.scored, &a.name).cmp(&(!b.scored, &b.name)));
+    Ok(scenarios)
+}
+
+fn scenario_name(directory: &str) -> Option<&str> {
+    let named = directory.strip_prefix("server-")?;
+    named.is_char_boundary(named.len().checked_sub(TIMESTAMP)?).then_some(())?;
+    Some(&named[..named.len() - TIMESTAMP])
+}
+
+fn judge(checks: &[Check]) -> Verdict {
+    let failed: Vec<String> = checks
+        .iter()
+        .filter(|check| check.status == "FAILURE")
+        .map(|check| {
+            format!("{}: {}", check.id, check.error_message.as_deref().unwrap_or("failed"))
+        })
+        .collect();
+    if failed.is_empty() {
+        let passed = checks.iter().filter(|check| check.status == "SUCCESS").count();
+        return if passed == 0 { Verdict::Idle } else { Verdict::Passed(passed) };
+    }
+    Verdict::Failed(failed)
+}
+
+/// Prints every scenario, bare and through; whether everything that counts passed.
+pub(super) fn print(
+    out: &mut dyn Write,
+    bare: &[Scenario],
+    through: Option<&[Scenario]>,
+) -> Result<bool> {
+    write!(out, "\n{}", table(bare, through))?;
+    let all = || bare.iter().chain(through.unwrap_or_default());
+    for scenario in all() {
+        if let (true, Verdict::Failed(reasons)) = (scenario.scored, &scenario.verdict) {
+            for reason in reasons {
+                writeln!(out, "{} {}: {reason}", scenario.suite, scenario.name)?;
+            }
+        }
+    }
+    Ok(all().all(|scenario| !scenario.scored || matches!(scenario.verdict, Verdict::Passed(_))))
+}
+
+fn table(bare: &[Scenario], through: Option<&[Scenario]>) -> String {
+    let mut text = format!("{:<15} {:<48} {:<9} through\n", "suite", "scenario", "bare");
+    let found = |in_list: &[Scenario], wanted: &Scenario| {
+        let same = |s: &&Scenario| (s.suite, &s.name) == (wanted.suite, &wanted.name);
+        in_list.iter().find(same).map_or("-".to_owned(), |s| word(&s.verdict))
+    };
+    let only_through = through.unwrap_or_default().iter().filter(|scenario| {
+        !bare.iter().any(|s| (s.suite, &s.name) == (scenario.suite, &scenario.name))
+    });
+    for scenario in bare.iter().chain(only_through) {
+        let mark = if scenario.scored { "" } else { " (not scored)" };
+        let name = format!("{}{mark}", scenario.name);
+        let through = through.map_or("-".to_owned(), |through| found(through, scenario));
+        let _ = writeln!(
+            text,
+            "{:<15} {name:<48} {:<9} {through}",
+            scenario.suite,
+            found(bare, scenario)
+        );
+    }
+    for (label, list) in [("bare", Some(bare)), ("through", through)] {
+        let Some(list) = list else { continue };
+        for (suite, (passed, all)) in totals(list) {
+            let _ = writeln!(text, "{label}: {suite}: {passed} of {all} scored scenarios pass");
+        }
+    }
+    text
+}
+
+fn word(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Passed(checks) => format!("pass {checks}"),
+        Verdict::Failed(reasons) => format!("FAIL {}", reasons.len()),
+        Verdict::Idle => "IDLE".to_owned(),
+        Verdict::Missing => "MISSING".to_owned(),
+    }
+}
+
+fn totals(scenarios: &[Scenario]) -> BTreeMap<&'static str, (usize, usize)> {
+    let mut totals: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for scenario in scenarios.iter().filter(|scenario| scenario.scored) {
+        let (passed, all) = totals.entry(scenario.suite).or_default();
+        *all += 1;
+        *passed += usize::from(matches!(scenario.verdict, Verdict::Passed(_)));
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(name: &str, scored: bool, verdict: Verdict) -> Scenario {
+        Scenario { suite: "s", name: name.to_owned(), scored, verdict }
+    }
+
+    #[test]
+    fn only_server_scenarios_of_the_list_count() {
+        let yaml = "# head\nserver:\n  - ping\n  - tools-list\n\nclient:\n  - initialize\n";
+
+        assert_eq!(scored(yaml), ["ping", "tools-list"]);
+    }
+
+    #[test]
+    fn a_scenario_that_counts_and_left_no_result_is_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let result = directory.path().join("server-ping-2026-11-15T03-51-18-239Z");
+        fs::create_dir(&result).unwrap();
+        fs::write(result.join("checks.json"), r#"[{"id":"a","status":"SUCCESS"}]"#).unwrap();
+
+        let found =
+            read("s", directory.path(), Some(&["ping".to_owned(), "tools-list".to_owned()]))
+                .unwrap();
+
+        assert_eq!(
+            found,
+            [
+                scenario("ping", true, Verdict::Passed(1)),
+                scenario("tools-list", true, Verdict::Missing)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_that_is_not_scored_does_not_fail_the_run() {
+        let failed = |scored| scenario("a", scored, Verdict::Failed(vec!["why".to_owned()]));
+        let mut out = Vec::new();
+
+        assert!(print(&mut out, &[failed(false)], None).unwrap());
+        assert!(!print(&mut out, &[failed(false)], Some(&[failed(true)])).unwrap());
+        assert!(!print(&mut out, &[scenario("b", true, Verdict::Missing)], None).unwrap());
+        assert!(!print(&mut out, &[scenario("b", true, Verdict::Idle)], None).unwrap());
+    }
+}
