@@ -48,7 +48,7 @@ async fn a_program_in_a_sandbox_is_talked_with_line_by_line() {
     drop(talk.stdin);
 
     let ended = tokio::time::timeout(PATIENCE, talk.control.ended()).await.unwrap();
-    assert!(ended.contains("0"), "{ended}");
+    assert!(ended.contains('0'), "{ended}");
 }
 
 #[tokio::test]
