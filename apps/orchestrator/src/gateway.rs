@@ -7,7 +7,7 @@ use anyhow::Context;
 use axum::Router;
 use cynode_api::Administration;
 use cynode_gateway::tools::Services as ToolServices;
-use cynode_gateway::upstream::{NoProcesses, Pool, SpawnSandboxed, UpstreamOptions};
+use cynode_gateway::upstream::{Pool, UpstreamOptions};
 use cynode_gateway::{Gateway, GatewayOptions, Operations, Parts, RegistryDirectory};
 use cynode_ops::access::Access;
 use cynode_ops::agents::AgentTokens;
@@ -19,6 +19,8 @@ use cynode_ops::tools::Registry;
 use cynode_ops::{Artifacts, Nodes, Projects, Signals, Store, Tasks};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
+
+use crate::processes::Processes;
 
 /// What the gateway shares with the rest of the process.
 pub(crate) struct Shared<'a> {
@@ -59,7 +61,7 @@ pub(crate) async fn assemble(
         tasks: shared.tasks.clone(),
         projects: shared.projects.clone(),
     };
-    let pool = Arc::new(pool(&registry, options));
+    let pool = Arc::new(pool(&registry, options, data_dir));
     let gateway = Gateway::new(Parts {
         options: options.clone(),
         backend: Arc::new(operations.clone()),
@@ -86,14 +88,13 @@ pub(crate) async fn assemble(
 }
 
 /// Connections to installed servers.
-fn pool(registry: &Registry, options: &GatewayOptions) -> Pool {
+fn pool(registry: &Registry, options: &GatewayOptions, data_dir: &Path) -> Pool {
     let upstream = UpstreamOptions {
         max_response_bytes: usize::try_from(options.max_response_bytes).unwrap_or(usize::MAX),
         calls_per_server: options.calls_per_server,
         ..UpstreamOptions::default()
     };
-    // TODO(security): servers that are processes need a sandbox to run in; without one none starts.
-    let spawner: Arc<dyn SpawnSandboxed> = Arc::new(NoProcesses);
+    let spawner = Arc::new(Processes::new(data_dir.join("mcp"), options.expose.clone()));
     let directory = Arc::new(RegistryDirectory::new(registry.clone()));
     Pool::new(directory, spawner, upstream, cynode_runtime::tasks::Tasks::new())
 }

@@ -9,6 +9,7 @@
 mod cli;
 mod gateway;
 mod options;
+mod processes;
 mod secrets;
 mod server;
 

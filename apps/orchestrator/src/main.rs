@@ -1,5 +1,6 @@
 //! The `cynode-orchestrator` binary.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -7,9 +8,16 @@ use cynode_orchestrator::Cli;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 
-#[tokio::main]
-async fn main() -> anyhow::Result<ExitCode> {
+fn main() -> anyhow::Result<ExitCode> {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // Before any thread starts: sandboxes are made of this program too.
+    if let Some(code) = cynode_worker::enter_if_asked(&args) {
+        return Ok(code);
+    }
     let cli = Cli::parse();
-    let shutdown = Shutdown::on_signals(&Tasks::new())?;
-    cynode_orchestrator::run(cli, shutdown).await
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(async {
+        let shutdown = Shutdown::on_signals(&Tasks::new())?;
+        cynode_orchestrator::run(cli, shutdown).await
+    })
 }

@@ -77,13 +77,14 @@ impl<'a> Client<'a> {
             buffer: Vec::with_capacity(4096),
         };
         let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
-        let (head, body) = client.exchange(hello).await?;
+        let (head, body) = client.exchange("POST", hello).await?;
         let session = head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
         });
         client.session = session.with_context(|| format!("no session was opened: {head}{body}"))?;
-        client.exchange(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        client.exchange("POST", ready).await?;
         Ok(client)
     }
 
@@ -98,17 +99,19 @@ impl<'a> Client<'a> {
                 self.target.tool
             );
             let begun = Instant::now();
-            let (_, body) = self.exchange(&call).await?;
+            let (_, body) = self.exchange("POST", &call).await?;
             latencies.push(begun.elapsed());
             errors += usize::from(!says(&body, &text));
         }
+        // A token may have only so many sessions.
+        self.exchange("DELETE", "").await?;
         Ok((latencies, errors))
     }
 
-    async fn exchange(&mut self, body: &str) -> anyhow::Result<(String, String)> {
+    async fn exchange(&mut self, method: &str, body: &str) -> anyhow::Result<(String, String)> {
         let Target { address, path, token, .. } = self.target;
         let mut request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
             body.len()
         );

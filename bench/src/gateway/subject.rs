@@ -77,12 +77,8 @@ pub(super) async fn gateway<'a>(
     database: Option<&str>,
 ) -> anyhow::Result<Subject<'a>> {
     let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
-    // The limit on requests is not what is measured.
-    let config = "[gateway]\nrequests_per_second = 1000000\nrequest_burst = 1000000\n";
-    fs::write(directory.path().join("cynode.toml"), config)?;
     let mut command = Command::new(beside_this("cynode-orchestrator")?);
     command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
-    command.arg("--config").arg(directory.path().join("cynode.toml"));
     if let Some(url) = database {
         command.args(["--database-url", url]);
     }

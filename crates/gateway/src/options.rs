@@ -1,5 +1,6 @@
 //! The `[gateway]` section of the configuration.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cynode_runtime::config::{Fault, Section};
@@ -35,6 +36,8 @@ pub struct GatewayOptions {
     pub session_idle_seconds: u64,
     /// How many tools one page of a list holds.
     pub page_size: u32,
+    /// Host paths that servers which are processes may read, beyond the system's own.
+    pub expose: Vec<PathBuf>,
 }
 
 impl Default for GatewayOptions {
@@ -53,6 +56,7 @@ impl Default for GatewayOptions {
             sessions: 10_000,
             session_idle_seconds: 1800,
             page_size: 100,
+            expose: vec![],
         }
     }
 }

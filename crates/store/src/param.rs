@@ -8,7 +8,7 @@ use cynode_domain::ids::{
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
 use cynode_domain::status::{JobStatus, NodeStatus, RunStatus, TaskStatus};
-use rusqlite::types::{ToSqlOutput, Value as SqliteValue};
+use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use serde_json::Value as Json;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use uuid::Uuid;
@@ -92,16 +92,16 @@ impl<T: Into<Param>> From<Option<T>> for Param {
 
 impl rusqlite::ToSql for Param {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Owned(match self {
-            Self::Null => SqliteValue::Null,
-            Self::Bool(value) => SqliteValue::Integer(i64::from(*value)),
-            Self::Int(value) => SqliteValue::Integer(*value),
-            Self::Text(value) => SqliteValue::Text(value.clone()),
-            Self::Bytes(value) => SqliteValue::Blob(value.clone()),
-            Self::Uuid(value) => SqliteValue::Text(value.to_string()),
-            Self::Time(value) => SqliteValue::Integer(value.timestamp_micros()),
-            Self::Json(value) => SqliteValue::Text(value.to_string()),
-        }))
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(SqliteValue::Null),
+            Self::Bool(value) => ToSqlOutput::Owned(SqliteValue::Integer(i64::from(*value))),
+            Self::Int(value) => ToSqlOutput::Owned(SqliteValue::Integer(*value)),
+            Self::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
+            Self::Bytes(value) => ToSqlOutput::Borrowed(ValueRef::Blob(value)),
+            Self::Uuid(value) => ToSqlOutput::Owned(SqliteValue::Text(value.to_string())),
+            Self::Time(value) => ToSqlOutput::Owned(SqliteValue::Integer(value.timestamp_micros())),
+            Self::Json(value) => ToSqlOutput::Owned(SqliteValue::Text(value.to_string())),
+        })
     }
 }
 

@@ -6,10 +6,12 @@
 mod files;
 mod syscalls;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
@@ -20,7 +22,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, dup2_stdin, fchown, setgroups, setresgid, setresuid, setsid};
 
-use crate::spec::{Confined, ExecPlan};
+use crate::spec::{Confined, DECLARED, ExecPlan, STDIN};
 
 const OPEN_FILES: u64 = 4096;
 
@@ -41,10 +43,18 @@ fn run(plan: &str, answer: &mut File) -> Result<std::convert::Infallible, String
     let [program, arguments @ ..] = plan.argv.as_slice() else {
         return Err("there is no command".to_owned());
     };
+    let declared = if plan.is_interactive { declared()? } else { BTreeMap::new() };
     say(answer, &Confined::Enforced(features)).map_err(because("PID 1 does not listen"))?;
     // The answer's descriptor closes when this succeeds, which tells PID 1 that it did.
-    let error = Command::new(program).args(arguments).env_clear().envs(plan.env).exec();
+    let error =
+        Command::new(program).args(arguments).env_clear().envs(plan.env).envs(declared).exec();
     Err(format!("{program} cannot be started: {error}"))
+}
+
+/// The variables that were declared for the program.
+fn declared() -> Result<BTreeMap<String, String>, String> {
+    let declared = std::env::var_os(DECLARED).unwrap_or_default();
+    serde_json::from_slice(declared.as_bytes()).map_err(because("the variables are unreadable"))
 }
 
 fn say(answer: &mut File, message: &Confined) -> io::Result<()> {
@@ -54,8 +64,9 @@ fn say(answer: &mut File, message: &Confined) -> io::Result<()> {
 }
 
 fn confine(plan: &ExecPlan) -> Result<Vec<String>, String> {
-    let null = File::open("/dev/null").map_err(because("/dev/null cannot be opened"))?;
-    dup2_stdin(null).map_err(because("standard input cannot be closed"))?;
+    let input = if plan.is_interactive { STDIN } else { "/dev/null" };
+    let input = File::open(input).map_err(because("standard input cannot be opened"))?;
+    dup2_stdin(input).map_err(because("standard input cannot be closed"))?;
     setsid().map_err(because("a session cannot be made"))?;
     // Of all processes of the machine, a job's is to go first when memory runs out.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");

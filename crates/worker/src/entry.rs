@@ -8,6 +8,8 @@ use crate::{confine, init, shim};
 
 /// Supervises one job: `sandbox-shim <job directory>`.
 pub(crate) const SHIM: &str = "sandbox-shim";
+/// Supervises one interactive program: `sandbox-host <job directory>`.
+pub(crate) const HOST: &str = "sandbox-host";
 /// PID 1 of one sandbox: `sandbox-init <job directory>`.
 pub(crate) const INIT: &str = "sandbox-init";
 /// The process that becomes the command: `sandbox-exec <plan as JSON>`.
@@ -24,6 +26,7 @@ pub fn enter_if_asked(args: &[OsString]) -> Option<ExitCode> {
     let [_, stage, argument] = args else { return None };
     match stage.to_str()? {
         SHIM => Some(shim::main(Path::new(argument))),
+        HOST => Some(shim::host::main(Path::new(argument))),
         INIT => Some(init::main(Path::new(argument))),
         EXEC => Some(confine::main(&OsStr::new(argument).to_string_lossy())),
         _ => None,

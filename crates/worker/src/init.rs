@@ -24,7 +24,7 @@ use nix::unistd::{Pid, sethostname};
 
 use crate::entry;
 use crate::job_dir::JobDir;
-use crate::spec::{Confined, ExecPlan, Isolation, JobSpec, Report, argv};
+use crate::spec::{Confined, DECLARED, ExecPlan, Isolation, JobSpec, Report, argv};
 
 /// Runs the sandbox of the job in `path`.
 pub(crate) fn main(path: &Path) -> ExitCode {
@@ -47,11 +47,13 @@ fn run(dir: &JobDir, reporter: &Reporter) -> Result<Ending, String> {
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let reaper =
         reap::Reaper::new(spec.assignment.limits).map_err(because("signals cannot be blocked"))?;
-    enter_namespaces()?;
+    let has_network = spec.interactive.as_ref().is_some_and(|program| program.network);
+    enter_namespaces(has_network)?;
     let plan = plan(&spec);
     root::build(dir, &spec).map_err(|error| format!("the filesystem cannot be built: {error}"))?;
     let (command, mut features) = start(&plan)?;
-    features.splice(0..0, NAMESPACES.map(str::to_owned));
+    let namespaces = NAMESPACES.iter().filter(|name| !has_network || **name != NETWORK);
+    features.splice(0..0, namespaces.map(|name| (*name).to_owned()));
     if spec.isolation == Isolation::UserNamespace {
         features.insert(0, "user_namespace".to_owned());
     }
@@ -61,16 +63,19 @@ fn run(dir: &JobDir, reporter: &Reporter) -> Result<Ending, String> {
     Ok(reaper.run(command, reporter.fd()))
 }
 
+const NETWORK: &str = "network_namespace";
 const NAMESPACES: [&str; 5] =
-    ["pid_namespace", "mount_namespace", "network_namespace", "ipc_namespace", "uts_namespace"];
+    ["pid_namespace", "mount_namespace", NETWORK, "ipc_namespace", "uts_namespace"];
 
-fn enter_namespaces() -> Result<(), String> {
-    let namespaces = CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWNET
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS;
+fn enter_namespaces(has_network: bool) -> Result<(), String> {
+    let mut namespaces =
+        CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    namespaces.set(CloneFlags::CLONE_NEWNET, !has_network);
     unshare(namespaces).map_err(because("this system does not allow namespaces"))?;
     sethostname("sandbox").map_err(because("the host name cannot be set"))?;
+    if has_network {
+        return Ok(());
+    }
     loopback::up().map_err(because("the loopback interface cannot be set up"))
 }
 
@@ -80,18 +85,24 @@ fn because<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
 
 fn plan(spec: &JobSpec) -> ExecPlan {
     let job = &spec.assignment;
-    let env = [
+    let mut env = vec![
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
         ("HOME", root::WORKSPACE.to_owned()),
         ("LANG", "C.UTF-8".to_owned()),
-        ("CYNODE_TASK_ID", job.task_id.to_string()),
-        ("CYNODE_JOB_ID", job.job_id.to_string()),
-        ("CYNODE_WORKSPACE_DIR", root::WORKSPACE.to_owned()),
-        ("CYNODE_ARTIFACTS_DIR", root::ARTIFACTS.to_owned()),
     ];
+    if spec.interactive.is_none() {
+        env.extend([
+            ("CYNODE_TASK_ID", job.task_id.to_string()),
+            ("CYNODE_JOB_ID", job.job_id.to_string()),
+            ("CYNODE_WORKSPACE_DIR", root::WORKSPACE.to_owned()),
+            ("CYNODE_ARTIFACTS_DIR", root::ARTIFACTS.to_owned()),
+        ]);
+    }
+    let program = spec.interactive.as_ref();
     ExecPlan {
-        argv: argv(&job.action).1,
-        env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+        argv: program.map_or_else(|| argv(&job.action).1, |program| program.argv.clone()),
+        env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        is_interactive: program.is_some(),
         limits: job.limits,
         uid: match spec.isolation {
             Isolation::OwnUser => Some(spec.isolation.uid(job.task_id)),
@@ -109,6 +120,7 @@ fn start(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
         .arg(entry::EXEC)
         .arg(plan)
         .env_clear()
+        .envs(std::env::var_os(DECLARED).map(|declared| (DECLARED, declared)))
         .current_dir(root::WORKSPACE)
         .stdin(OwnedFd::from(answerer))
         .stdout(Stdio::inherit())

@@ -164,6 +164,11 @@ impl JobDir {
         self.path.join(stream.as_str())
     }
 
+    /// The pipe through which an interactive program is spoken to.
+    pub(crate) fn stdin(&self) -> PathBuf {
+        self.path.join("stdin")
+    }
+
     /// Where the job leaves files to hand back.
     pub fn artifacts(&self) -> PathBuf {
         self.path.join("artifacts")
@@ -235,6 +240,7 @@ mod tests {
             workspace: PathBuf::from("/nowhere"),
             isolation: Isolation::OwnUser,
             expose: vec![],
+            interactive: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Start at [`Sandbox::prepare`], which finds out by running one what this machine can enforce.
 //! A started job belongs to its own supervisor process; all that is kept here is the way to ask.
 
+mod interactive;
 mod probe;
 
 use std::fs::{DirBuilder, File};
@@ -23,6 +24,8 @@ use tokio::sync::oneshot;
 use crate::entry;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::spec::{Isolation, JobSpec, Outcome};
+
+pub use interactive::{Control, Program, Talk};
 
 /// What a node's sandboxes need to know.
 #[derive(Debug, Clone)]
@@ -113,7 +116,8 @@ impl Sandbox {
         let used = self.workspaces_dir().join(format!(".{}", assignment.task_id));
         File::create(&used).map_err(JobDirError::at(&used))?;
         let expose = self.options.expose.clone();
-        let spec = JobSpec { assignment, workspace, isolation: self.isolation, expose };
+        let spec =
+            JobSpec { assignment, workspace, isolation: self.isolation, expose, interactive: None };
         JobDir::create(&self.jobs_dir(), &spec)
     }
 

@@ -5,6 +5,7 @@
 //! `unshare`, which a process with threads may not call.
 
 mod disk;
+pub(crate) mod host;
 mod output;
 mod spawn;
 mod supervise;

@@ -24,6 +24,18 @@ pub struct JobSpec {
     pub isolation: Isolation,
     /// Host paths the job may read beyond the system's own.
     pub expose: Vec<PathBuf>,
+    /// What runs instead of the assignment's action, if somebody talks with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<Interactive>,
+}
+
+/// A program that somebody talks with over its standard streams.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interactive {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Whether it may use the network.
+    pub network: bool,
 }
 
 /// How a job is kept apart from the user the node runs as.
@@ -85,7 +97,17 @@ pub(crate) struct ExecPlan {
     pub limits: Limits,
     /// The id to change to; absent in a user namespace, where there is only one.
     pub uid: Option<u32>,
+    /// Whether somebody talks with it: it then reads [`STDIN`] and gets the variables in
+    /// [`DECLARED`], too.
+    pub is_interactive: bool,
 }
+
+/// Where what is said to an interactive program comes from, inside the sandbox.
+pub(crate) const STDIN: &str = "/job/stdin";
+/// The variable in which the stages of a sandbox hand on those declared for the program, as JSON.
+/// In one piece, so that none of them means something to the stages themselves; and not in a file
+/// or an argument, because values may be secret.
+pub(crate) const DECLARED: &str = "CYNODE_SANDBOX_DECLARED";
 
 /// What the last stage says before it becomes the command.
 #[derive(Debug, Serialize, Deserialize)]

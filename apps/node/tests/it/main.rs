@@ -11,4 +11,6 @@ mod node;
 #[cfg(test)]
 mod supervisor;
 #[cfg(test)]
+mod talk;
+#[cfg(test)]
 mod workbench;

@@ -1,6 +1,7 @@
 //! The statements of the audit log.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, ChainId};
@@ -15,8 +16,12 @@ use crate::{Error, Tx};
 
 const CALLS: &str = "mcp_tool_call_audit_log";
 const OUTCOMES: &str = "mcp_tool_call_outcomes";
-/// The most rows that one statement inserts.
-const CHUNK: usize = 64;
+/// One statement inserts 64 rows at most.
+const MAX_POWER: usize = 6;
+
+static CALL_INSERTS: LazyLock<Vec<String>> = LazyLock::new(|| insert_statements(CALLS, CALL));
+static OUTCOME_INSERTS: LazyLock<Vec<String>> =
+    LazyLock::new(|| insert_statements(OUTCOMES, OUTCOME));
 
 const STORED_CALL: &str = "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
     o.duration_ms AS o_duration_ms, o.recorded_at AS o_recorded_at
@@ -190,28 +195,30 @@ pub(super) async fn chain_append(
             AuditRecord::Outcome(outcome) => outcomes.extend(outcome_params(outcome, seal)),
         }
     }
-    insert(tx, CALLS, CALL, &calls).await?;
-    insert(tx, OUTCOMES, OUTCOME, &outcomes).await
+    insert(tx, &CALL_INSERTS, CALL.len(), &calls).await?;
+    insert(tx, &OUTCOME_INSERTS, OUTCOME.len(), &outcomes).await
 }
 
 /// Inserts rows in statements of 64, 32, … 1 rows: few texts to prepare, few trips to the server.
 async fn insert(
     tx: &mut Tx,
-    table: &str,
-    columns: &[&str],
+    statements: &[String],
+    columns: usize,
     mut values: &[Param],
 ) -> Result<(), Error> {
-    let mut rows = CHUNK;
-    while !values.is_empty() {
-        if values.len() < rows * columns.len() {
-            rows /= 2;
-            continue;
+    for (power, statement) in statements.iter().enumerate().rev() {
+        while values.len() >= columns << power {
+            let (now, later) = values.split_at(columns << power);
+            tx.execute(statement, now).await?;
+            values = later;
         }
-        let (now, later) = values.split_at(rows * columns.len());
-        tx.execute(&insert_statement(table, columns, rows), now).await?;
-        values = later;
     }
     Ok(())
+}
+
+/// Statements that insert 1, 2, 4, … rows.
+fn insert_statements(table: &str, columns: &[&str]) -> Vec<String> {
+    (0..=MAX_POWER).map(|power| insert_statement(table, columns, 1 << power)).collect()
 }
 
 fn insert_statement(table: &str, columns: &[&str], rows: usize) -> String {

@@ -15,7 +15,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
 use crate::job_dir::JobDir;
-use crate::spec::{JobSpec, SCRIPT, argv};
+use crate::spec::{Interactive, JobSpec, SCRIPT, STDIN, argv};
 
 /// Where the job works.
 pub(super) const WORKSPACE: &str = "/workspace";
@@ -53,7 +53,10 @@ pub(super) fn build(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     root.add_writable(dir, spec)?;
     // Last, because an exposed path may lie below a directory made so far.
     spec.expose.iter().try_for_each(|host| root.show(host))?;
-    root.add_script(spec)?;
+    match &spec.interactive {
+        Some(program) => root.add_conversation(dir, program)?,
+        None => root.add_script(spec)?,
+    }
     root.enter()
 }
 
@@ -130,6 +133,19 @@ impl Root {
             fs::create_dir_all(&place)?;
             bind(host, &place)?;
             remount(&place, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
+        }
+        Ok(())
+    }
+
+    /// What a program needs that is talked with, and that may use the network.
+    fn add_conversation(&self, dir: &JobDir, program: &Interactive) -> io::Result<()> {
+        let place = self.at(STDIN);
+        fs::write(&place, "")?;
+        bind(&dir.stdin(), &place)?;
+        if program.network {
+            self.show(Path::new("/etc/resolv.conf"))?;
+            let names = "passwd: files\ngroup: files\nhosts: files dns\n";
+            fs::write(self.at("etc/nsswitch.conf"), names)?;
         }
         Ok(())
     }

@@ -65,7 +65,8 @@ fn run(
         attachments: vec![],
     };
     let expose = sandbox.options.expose.clone();
-    let spec = JobSpec { assignment, workspace, isolation: sandbox.isolation, expose };
+    let spec =
+        JobSpec { assignment, workspace, isolation: sandbox.isolation, expose, interactive: None };
     let dir = JobDir::create(home, &spec)?;
     let watch: Watch = sandbox.start(&dir);
     Ok(watch.wait())

@@ -45,7 +45,7 @@ fn block_signals() -> nix::Result<SignalFd> {
 }
 
 /// The job owns what it may write to.
-fn own_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
+pub(super) fn own_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
     if spec.isolation == Isolation::UserNamespace {
         return Ok(());
     }
@@ -57,7 +57,7 @@ fn own_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
 }
 
 /// From here on, children of this process are in a process namespace of their own.
-fn leave_namespaces(isolation: Isolation) -> Result<(), String> {
+pub(super) fn leave_namespaces(isolation: Isolation) -> Result<(), String> {
     let denied = because("this system does not allow process namespaces");
     match isolation {
         Isolation::OwnUser => unshare(CloneFlags::CLONE_NEWPID).map_err(denied),
