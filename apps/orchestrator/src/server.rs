@@ -14,7 +14,7 @@ use cynode_ops::{
     Workflow,
 };
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::metrics;
+use cynode_runtime::metrics::{self, Exporter};
 use cynode_runtime::shutdown::Shutdown;
 use tokio::net::TcpListener;
 
@@ -31,6 +31,7 @@ pub struct Orchestrator {
     router: Router,
     sweeper: Sweeper,
     job_lease_ms: u32,
+    exporter: Exporter,
 }
 
 impl Orchestrator {
@@ -51,14 +52,15 @@ impl Orchestrator {
         if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
-        services.exporter = Some(metrics::install()?);
+        let exporter = metrics::install()?;
+        services.exporter = Some(exporter.clone());
         let listener = TcpListener::bind(&options.listen)
             .await
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
         let (router, job_lease_ms) = (cynode_api::router(services), options.job_lease_ms);
-        Ok(Self { listener, address, router, sweeper, job_lease_ms })
+        Ok(Self { listener, address, router, sweeper, job_lease_ms, exporter })
     }
 
     /// Where it listens.
@@ -73,8 +75,9 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let (outcome, ()) =
-                tokio::join!(server, self.sweeper.run(self.job_lease_ms, shutdown.clone()));
+            let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
+            let upkeep = self.exporter.keep_up(shutdown.clone());
+            let (outcome, (), ()) = tokio::join!(server, sweeps, upkeep);
             outcome.context("serving failed")
         };
         let overdue = async {
