@@ -15,7 +15,7 @@ use cynode_ops::{
     Workflow,
 };
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::metrics;
+use cynode_runtime::metrics::{self, Exporter};
 use cynode_runtime::shutdown::Shutdown;
 use tokio::net::TcpListener;
 
@@ -34,6 +34,7 @@ pub struct Orchestrator {
     sweeper: Sweeper,
     job_lease_ms: u32,
     gateway: Assembled,
+    exporter: Exporter,
 }
 
 impl Orchestrator {
@@ -66,7 +67,8 @@ impl Orchestrator {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
         gateway.start().await?;
-        services.exporter = Some(metrics::install()?);
+        let exporter = metrics::install()?;
+        services.exporter = Some(exporter.clone());
         let listener = TcpListener::bind(&options.listen)
             .await
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
@@ -74,7 +76,7 @@ impl Orchestrator {
         write_address(data_dir, address)?;
         let router = cynode_api::router(services).merge(gateway.router());
         let job_lease_ms = options.job_lease_ms;
-        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway })
+        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter })
     }
 
     /// Where it listens.
@@ -89,9 +91,10 @@ impl Orchestrator {
         let server = axum::serve(self.listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
-            let sweeper = self.sweeper.run(self.job_lease_ms, shutdown.clone());
-            let (outcome, (), ()) =
-                tokio::join!(server, sweeper, self.gateway.run(shutdown.clone()));
+            let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
+            let upkeep = self.exporter.keep_up(shutdown.clone());
+            let calls = self.gateway.run(shutdown.clone());
+            let (outcome, (), (), ()) = tokio::join!(server, sweeps, upkeep, calls);
             outcome.context("serving failed")
         };
         let overdue = async {

@@ -4,12 +4,18 @@
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::shutdown::Shutdown;
 
 /// Buckets, in seconds, of every histogram whose name ends in `_seconds`.
 const SECONDS: [f64; 14] =
     [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
+
+/// How often the values of histograms are put into their buckets.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 static INSTALLED: Mutex<Option<Exporter>> = Mutex::new(None);
 
@@ -41,8 +47,18 @@ pub fn install() -> Result<Exporter, MetricsError> {
 impl Exporter {
     /// Every number, in Prometheus' text format.
     pub fn render(&self) -> String {
-        self.handle.run_upkeep();
         self.handle.render()
+    }
+
+    /// Puts the values of histograms into their buckets until shutdown. Where nobody looks at the
+    /// numbers, each value would take memory for ever without this.
+    pub async fn keep_up(self, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.triggered() => return,
+                () = tokio::time::sleep(UPKEEP) => self.handle.run_upkeep(),
+            }
+        }
     }
 }
 
@@ -69,5 +85,20 @@ mod tests {
             assert!(text.contains("cynode_test_things_total 3"), "{text}");
             assert!(text.contains("cynode_test_wait_seconds_bucket{le=\"0.025\"} 1"), "{text}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn upkeep_loses_no_value_and_ends_with_the_process() {
+        let (exporter, shutdown) = (install().unwrap(), Shutdown::new());
+        ::metrics::histogram!("cynode_test_upkeep_seconds").record(0.02);
+
+        let upkeep = exporter.clone().keep_up(shutdown.clone());
+        let ended = tokio::time::timeout(3 * UPKEEP, upkeep).await;
+
+        assert!(ended.is_err(), "it goes on until it is asked to stop");
+        let text = exporter.render();
+        assert!(text.contains("cynode_test_upkeep_seconds_count 1"), "{text}");
+        shutdown.trigger();
+        exporter.keep_up(shutdown).await;
     }
 }

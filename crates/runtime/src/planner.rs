@@ -38,16 +38,10 @@ impl Default for PlannerOptions {
 }
 
 impl PlannerOptions {
-    /// What was clamped or could not be read, in words.
+    /// What was clamped or could not be read, in words. Options are read before the log is on, so
+    /// that whoever read them logs these afterwards.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
-    }
-
-    /// Logs the warnings. Options are read before the log is on, so that this is a second step.
-    pub fn log_warnings(&self) {
-        for warning in &self.warnings {
-            tracing::warn!("{warning}");
-        }
     }
 }
 

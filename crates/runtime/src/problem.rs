@@ -108,11 +108,6 @@ impl Kind {
         }
     }
 
-    /// The kind with this name.
-    pub fn from_urn(urn: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.urn() == urn)
-    }
-
     /// The body of a refusal of this kind, without trace id or list of faults.
     pub fn problem(self, detail: impl Into<String>) -> Problem {
         Problem {
@@ -137,14 +132,6 @@ mod tests {
         let urns: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.urn()).collect();
         let statuses: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.status()).collect();
         assert_eq!((urns.len(), statuses.len()), (Kind::ALL.len(), Kind::ALL.len()));
-    }
-
-    #[test]
-    fn a_kind_is_found_by_the_name_it_gives() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_urn(kind.urn()), Some(kind));
-        }
-        assert_eq!(Kind::from_urn("urn:cynode:error:nonsense"), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone()),
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         settings: Settings::new(store, clock, signals),
     };
     (services, known)
