@@ -19,7 +19,8 @@ pub use self::faults::{Complaint, Fault, Faults};
 pub use self::sources::{Sources, data_dir};
 
 /// Every section that some process has. A file may hold them all.
-pub const SECTIONS: [&str; 6] = ["orchestrator", "runner", "node", "log", "planner", "pma"];
+pub const SECTIONS: [&str; 7] =
+    ["orchestrator", "gateway", "runner", "node", "log", "planner", "pma"];
 
 /// One section of `cynode.toml`, such as `[runner]`.
 ///
