@@ -4,7 +4,7 @@
 //! two of them is in that one module. [`criteria`] decides whether a step's result is accepted.
 //!
 //! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
-//! [`ids`]`::generate()`, which upper layers call and stores never do.
+//! [`ids`]`::generate()`, which upper layers call; a store does for leases alone.
 
 pub mod criteria;
 pub mod ids;
