@@ -4,8 +4,8 @@
 //! problem bodies, metrics) around them. Who is asking is decided by [`identity`], once per group of
 //! routes; what a refusal looks like by [`error`].
 //!
-//! Invariants: no SQL, no business rule and no status code in a handler. Every route but health,
-//! sign-in and the API document authenticates.
+//! Invariants: no SQL, no business rule and no status of a refusal in a handler. Every route but
+//! health, metrics, sign-in and the API document authenticates.
 
 mod accounts;
 mod artifacts;

@@ -5,7 +5,7 @@
 //! [`policy`] who may call which tool.
 //!
 //! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
-//! [`ids`]`::generate()`, which upper layers call and stores never do.
+//! [`ids`]`::generate()`, which upper layers call; a store does for leases alone.
 
 pub mod criteria;
 pub mod ids;

@@ -5,9 +5,9 @@
 //! ([`TaskStore`], [`LeaseStore`], …). There is one implementation of each, in SQL that both engines
 //! understand; `tests/it` holds the laws and runs every one of them against both.
 //!
-//! Backends hold no business rules: ids are made by the caller and written down as given. Lease
-//! times are the exception: they are read from the database's clock, so that no process's own
-//! clock can keep or lose a lease.
+//! Backends hold no business rules: ids are made by the caller and written down as given. Leases
+//! are the exception: each grant gets an id of its own here, and its times are read from the
+//! database's clock, so that no process's own clock can keep or lose a lease.
 //!
 //! Invariant: the only SQL of the product is in this crate.
 
