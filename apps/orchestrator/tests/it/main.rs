@@ -13,6 +13,7 @@ mod cancel;
 mod documents;
 mod events;
 mod fencing;
+mod gateway;
 mod first_run;
 mod harness;
 mod health;

@@ -7,7 +7,6 @@ mod edge;
 mod enforcement;
 mod harness;
 mod oracle;
-mod orchestrator;
 mod sdk;
 mod sessions;
 mod stateless;
