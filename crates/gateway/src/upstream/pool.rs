@@ -90,8 +90,7 @@ impl Upstreams for Pool {
         client: Arc<dyn ClientSide>,
     ) -> Result<Arc<dyn Upstream>, UpstreamError> {
         let site = self.site(server).await?;
-        let place = site.place(session, client.about());
-        let conversation = site.conversation(&place, client.about()).await?;
+        let (place, conversation) = site.seat(session, client.about()).await?;
         if !session.is_stateless {
             conversation.attach(&session.id, &client);
         }

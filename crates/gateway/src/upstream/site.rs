@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;
-use super::era::{Greeting, GreetingError};
+use super::era::{Era, Greeting, GreetingError};
 use super::gate::Gate;
 use super::http::{Endpoint, HttpLink};
 use super::hub::{Hub, Ownership, lock};
@@ -105,7 +105,7 @@ impl Site {
     ///
     /// Over HTTP each session has its own, which costs little. A process costs much: sessions that
     /// cannot be asked anything share one.
-    pub(super) fn place(&self, session: &SessionKey, client: &ClientAbout) -> Place {
+    fn place(&self, session: &SessionKey, client: &ClientAbout) -> Place {
         let own = Place::Own(session.clone());
         let is_process = matches!(self.route, Route::Stdio { .. });
         if !is_process || lock(&self.talks).contains_key(&own) {
@@ -113,8 +113,32 @@ impl Site {
         }
         match session.is_stateless {
             false if can_be_asked(client) => own,
-            is_stateless => Place::Shared { is_stateless },
+            is_stateless => {
+                let is_spoken = !self.is_unspoken(Greeting::Discover);
+                Place::Shared { is_stateless: is_stateless && is_spoken }
+            }
         }
+    }
+
+    /// The conversation of a session, and where it takes place.
+    pub(super) async fn seat(
+        &self,
+        session: &SessionKey,
+        client: &ClientAbout,
+    ) -> Result<(Place, Arc<Conversation>), UpstreamError> {
+        let place = self.place(session, client);
+        let conversation = self.conversation(&place, client).await?;
+        if place != (Place::Shared { is_stateless: true }) || conversation.era == Era::Stateless {
+            return Ok((place, conversation));
+        }
+        // It knows only sessions, and those share a process already: a second one is not needed.
+        let slot = lock(&self.talks).remove(&place);
+        if let Some(slot) = slot {
+            self.end(&slot);
+        }
+        let place = Place::Shared { is_stateless: false };
+        let conversation = self.conversation(&place, client).await?;
+        Ok((place, conversation))
     }
 
     /// The conversation at a place, opened if there is none.

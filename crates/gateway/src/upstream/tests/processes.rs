@@ -113,6 +113,18 @@ async fn sessions_that_need_only_answers_share_one_process() {
 }
 
 #[tokio::test]
+async fn clients_of_both_revisions_share_the_process_of_a_server_that_knows_only_sessions() {
+    let bench = bench(quick());
+    let (with_session, stateless) = (Client::plain(), Client::stateless());
+
+    let first = bench.say(&with_session, "pid").await.unwrap();
+
+    assert_eq!(bench.say(&stateless, "pid").await.unwrap(), first);
+    assert_eq!(bench.say(&stateless, "pid").await.unwrap(), first);
+    assert_eq!(bench.started(), 2, "one more, to ask which revision it speaks");
+}
+
+#[tokio::test]
 async fn requests_with_the_same_id_of_two_sessions_get_their_own_answers() {
     let bench = bench(quick());
     let clients: Vec<_> = (0..20).map(|_| Client::plain()).collect();
