@@ -74,7 +74,8 @@ impl Orchestrator {
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
-        let router = cynode_api::router(services).merge(gateway.router());
+        // The API explains every route that nobody has, so it is what the gateway falls back to.
+        let router = gateway.router().fallback_service(cynode_api::router(services));
         let job_lease_ms = options.job_lease_ms;
         Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter })
     }
