@@ -37,7 +37,7 @@ impl Servers {
         caller: &Caller,
         request: InstallServer,
     ) -> Result<ServerView, ToolError> {
-        let transport = check::install(&request)?;
+        let transport = check::install(caller, &request)?;
         let now = self.clock.now();
         let server = McpServer {
             id: ServerId::generate(),
@@ -99,7 +99,8 @@ impl Servers {
         server: &str,
         request: UpdateServer,
     ) -> Result<ServerView, ToolError> {
-        let transport = request.transport.as_ref().map(check::transport).transpose()?;
+        let transport = request.transport.as_ref();
+        let transport = transport.map(|asked| check::transport(caller, asked)).transpose()?;
         let (asking, server, now) = (caller.clone(), server.to_owned(), self.clock.now());
         let changed = self
             .change(

@@ -1,18 +1,24 @@
 //! Whether a server can be installed as asked.
 
+use std::net::Ipv4Addr;
+
 use cynode_domain::name::Slug;
 use cynode_domain::policy::allowlist::is_reserved;
 use cynode_store::ServerTransport;
 use cynode_wire::servers::{InstallServer, Transport};
-use url::Url;
+use url::{Host, Url};
 
+use crate::Caller;
 use crate::tools::ToolError;
 
 const MAX_ARGS: usize = 64;
 const MAX_VALUES: usize = 64;
 const MAX_BYTES: usize = 16 * 1024;
 
-pub(super) fn install(request: &InstallServer) -> Result<ServerTransport, ToolError> {
+pub(super) fn install(
+    caller: &Caller,
+    request: &InstallServer,
+) -> Result<ServerTransport, ToolError> {
     let is_plain = Slug::normalise(&request.slug).is_ok_and(|slug| slug.as_str() == request.slug);
     let mut faults = transport_faults(&request.transport);
     if !is_plain {
@@ -21,11 +27,17 @@ pub(super) fn install(request: &InstallServer) -> Result<ServerTransport, ToolEr
     if is_reserved(&request.slug) {
         faults.push(format!("the slug \"{}\" belongs to built-in tools", request.slug));
     }
-    if faults.is_empty() { transport(&request.transport) } else { Err(ToolError::Invalid(faults)) }
+    if !faults.is_empty() {
+        return Err(ToolError::Invalid(faults));
+    }
+    transport(caller, &request.transport)
 }
 
-pub(super) fn transport(asked: &Transport) -> Result<ServerTransport, ToolError> {
-    let faults = transport_faults(asked);
+pub(super) fn transport(caller: &Caller, asked: &Transport) -> Result<ServerTransport, ToolError> {
+    let mut faults = transport_faults(asked);
+    if !caller.is_admin {
+        faults.extend(reach_fault(asked));
+    }
     if !faults.is_empty() {
         return Err(ToolError::Invalid(faults));
     }
@@ -35,6 +47,48 @@ pub(super) fn transport(asked: &Transport) -> Result<ServerTransport, ToolError>
         }
         Transport::Http { url, headers } => ServerTransport::Http { url, headers },
     })
+}
+
+/// What only an administrator may grant: the orchestrator stands where its users do not, so a
+/// server must not lend them its view of the network.
+fn reach_fault(asked: &Transport) -> Option<String> {
+    match asked {
+        Transport::Stdio { allow_network: true, .. } => {
+            Some("only an administrator may give a server the network".to_owned())
+        }
+        Transport::Http { url, .. } if is_internal(url) => {
+            Some("only an administrator may install a server at an internal address".to_owned())
+        }
+        Transport::Stdio { .. } | Transport::Http { .. } => None,
+    }
+}
+
+/// Whether a URL names this machine or a private network. A public name that leads to one is not
+/// seen here.
+fn is_internal(url: &str) -> bool {
+    match Url::parse(url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            !name.contains('.') || name.ends_with(".localhost") || name.ends_with(".internal")
+        }
+        Some(Host::Ipv4(address)) => is_internal_v4(address),
+        Some(Host::Ipv6(address)) => {
+            address.to_ipv4().is_some_and(is_internal_v4)
+                || address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
+        None => true,
+    }
+}
+
+fn is_internal_v4(address: Ipv4Addr) -> bool {
+    address.is_loopback()
+        || address.is_private()
+        || address.is_link_local()
+        || address.is_unspecified()
+        || address.is_broadcast()
 }
 
 fn transport_faults(asked: &Transport) -> Vec<String> {
@@ -89,4 +143,27 @@ fn url_fault(text: &str) -> Option<String> {
     }
     let has_secret = !url.username().is_empty() || url.password().is_some();
     has_secret.then(|| "put credentials into headers, not into url".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_and_of_private_networks_are_internal() {
+        for url in [
+            "http://localhost/mcp",
+            "http://127.0.0.1:1",
+            "http://10.1.2.3",
+            "http://169.254.169.254/latest",
+            "http://[::1]/",
+            "http://[::ffff:192.168.0.1]/",
+            "http://database",
+            "http://vault.internal",
+        ] {
+            assert!(is_internal(url), "{url}");
+        }
+        assert!(!is_internal("https://mcp.example.com/"));
+        assert!(!is_internal("https://93.184.216.34/"));
+    }
 }

@@ -1,5 +1,7 @@
 //! Tools and servers.
 
+use std::collections::BTreeMap;
+
 use cynode_domain::policy::Principal;
 use cynode_domain::policy::ToolScope;
 use cynode_domain::policy::rules::{Access, INVOKE, TOOL, evaluate};
@@ -159,6 +161,19 @@ async fn installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_
     assert!(!may(world.admin.user).await);
     world.servers.remove(&world.bob, "files").await.unwrap();
     assert!(!may(world.bob.user).await);
+}
+
+#[tokio::test]
+async fn only_administrators_let_a_server_reach_internal_networks() {
+    let world = World::new().await;
+    let url = "http://127.0.0.1:9/mcp".to_owned();
+    let transport = Transport::Http { url, headers: BTreeMap::new() };
+    let inside = InstallServer { transport, ..stdio("inside") };
+
+    let refused = world.servers.install(&world.bob, inside.clone()).await;
+
+    assert!(refused.unwrap_err().to_string().contains("only an administrator"));
+    world.servers.install(&world.admin, inside).await.unwrap();
 }
 
 #[tokio::test]
