@@ -1,6 +1,6 @@
 //! Tool calls, direct and through the gateway, in the same run on the same machine.
 //!
-//! Start at [`run`]. The fixture's `echo` is the tool; [`load`] calls it in a closed loop over raw
+//! Start at [`run`]. The fixture's `echo` is the tool; `load` calls it in a closed loop over raw
 //! HTTP/1.1 and checks every answer. The gateway is measured as it is used: with a token, policy,
 //! schema validation and the audit row durable before the answer. The direct call is the baseline.
 
