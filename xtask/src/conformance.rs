@@ -1,8 +1,8 @@
 //! `cargo xtask conformance`: the official MCP conformance suites and SDK clients.
 //!
-//! Start at [`run`]. The suites judge our fixture server bare, and then the gateway with that fixture
-//! behind it: what passes bare must pass through. [`suites`] says what is run, [`report`] reads what
-//! came of it, [`shim`] adds the token that the suites cannot send.
+//! Start at `run`. The suites judge our fixture server bare, and then the gateway with that fixture
+//! behind it: what passes bare must pass through. `suites` says what is run, `report` reads what
+//! came of it, `shim` adds the token that the suites cannot send.
 
 mod clients;
 mod gateway;
