@@ -1,8 +1,8 @@
 //! The HTTP edge over `ops`: extract, call one operation, wrap.
 //!
 //! Start at [`router`]: it merges the routes of every feature and puts the edge (trace ids, limits,
-//! problem bodies, metrics) around them. Who is asking is decided by [`identity`], once per group of
-//! routes; what a refusal looks like by [`error`].
+//! problem bodies, metrics) around them. Who is asking is decided by `identity`, once per group of
+//! routes; what a refusal looks like by `error`.
 //!
 //! Invariants: no SQL, no business rule and no status of a refusal in a handler. Every route but
 //! health, metrics, sign-in and the API document authenticates.

@@ -1,8 +1,8 @@
 //! Connections to the MCP servers that people install.
 //!
-//! Start at [`Pool`], which opens conversations; a [`conversation`] speaks for one client (or for
-//! several that need nothing but answers) over a [`link`]: HTTP or the streams of a process. The
-//! [`hub`] of a conversation brings what the server says to the client it is meant for. A server is
+//! Start at [`Pool`], which opens conversations; a `conversation` speaks for one client (or for
+//! several that need nothing but answers) over a `link`: HTTP or the streams of a process. The
+//! `hub` of a conversation brings what the server says to the client it is meant for. A server is
 //! spoken to in the revision that the client speaks, if it can; else the difference is bridged.
 //!
 //! Invariants: ids and progress tokens of clients never reach a server, so that they cannot clash

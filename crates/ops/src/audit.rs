@@ -1,7 +1,7 @@
 //! The record of every tool call: written before the call is made, and never without its end.
 //!
 //! Start at [`AuditLog::begin`]: without the ticket it gives nothing may be called. Reading,
-//! verification and retention are in [`look`] and [`keep`].
+//! verification and retention are in `look` and `keep`.
 
 mod keep;
 mod look;
