@@ -13,7 +13,7 @@ use cynode_store::Store;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use assign::assign_open_jobs;
-pub(crate) use report::announce_end;
+pub(crate) use report::close_job;
 
 use crate::Signals;
 

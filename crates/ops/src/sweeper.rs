@@ -11,18 +11,22 @@ use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{Job, JobStore, NodeStore, Store, Tx, WorkflowStore};
+use cynode_store::{
+    AgentTokenStore, Job, JobStore, NodeStore, SettingStore, Store, Tx, WorkflowStore,
+};
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::nodes::{NODE_SILENCE_MS, NodeError, announce_end, assign_open_jobs};
+use crate::nodes::{NODE_SILENCE_MS, NodeError, assign_open_jobs, close_job};
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a step waits for the one node that has its workspace.
 const PINNED_PATIENCE: chrono::Duration = chrono::Duration::minutes(10);
+/// How long it can be asked whose token one was that has ended.
+const TOKENS_KEPT: chrono::Duration = chrono::Duration::days(30);
 
 /// Ends what has run out of time, and wakes who waits for it.
 #[derive(Clone)]
@@ -72,6 +76,7 @@ impl Sweeper {
         }
         if !ended.is_empty() {
             self.signals.send(Topic::Results);
+            self.signals.send(Topic::Policy);
         }
         // An expired lease makes its run claimable, and only the clock knows.
         if is_claimable {
@@ -88,19 +93,25 @@ async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<(Vec<JobId>, bool), No
     // Also when none was retired just now: a job may have been assigned at the last moment.
     tx.job_unassign_silent(NODE_SILENCE_MS).await?;
     assign_open_jobs(tx).await?;
-    let mut ended = vec![];
+    let (mut ended, mut is_revoked) = (vec![], false);
     for job in tx.job_expired().await? {
         let reason = "its node stopped reporting; whether it finished is unknown".to_owned();
-        end(tx, &job, JobStatus::LeaseExpired, Ending::Interrupted { reason }).await?;
+        let ending = Ending::Interrupted { reason };
+        is_revoked |= end(tx, &job, JobStatus::LeaseExpired, ending).await?;
         ended.push(job.asked.id);
     }
     for job in tx.job_unassigned(100).await? {
         if let Some(reason) = hopeless(tx, &job, now).await? {
-            end(tx, &job, JobStatus::Failed, Ending::NotStarted { reason }).await?;
+            let ending = Ending::NotStarted { reason };
+            is_revoked |= end(tx, &job, JobStatus::Failed, ending).await?;
             ended.push(job.asked.id);
         }
     }
     let is_claimable = tx.run_next().await?.is_some();
+    tx.agent_token_forget(now - TOKENS_KEPT).await?;
+    if is_revoked {
+        tx.policy_touch().await?;
+    }
     Ok((ended, is_claimable))
 }
 
@@ -125,7 +136,8 @@ async fn hopeless(tx: &mut Tx, job: &Job, now: DateTime<Utc>) -> Result<Option<S
     Ok(Some(format!("node {}, which has the task's workspace, {trouble}", node.slug)))
 }
 
-async fn end(tx: &mut Tx, job: &Job, status: JobStatus, ending: Ending) -> Result<(), NodeError> {
+/// Ends a job; whether tokens of its agents ended with it.
+async fn end(tx: &mut Tx, job: &Job, status: JobStatus, ending: Ending) -> Result<bool, NodeError> {
     let status = job.status.advance(status)?;
     let empty = String::new();
     let result = JobResult {
@@ -134,8 +146,5 @@ async fn end(tx: &mut Tx, job: &Job, status: JobStatus, ending: Ending) -> Resul
         stderr: empty,
         truncated: Truncated::default(),
     };
-    if tx.job_close(job.asked.id, status, Some(&json!(result))).await? {
-        announce_end(tx, job, status, &ending).await?;
-    }
-    Ok(())
+    Ok(close_job(tx, job, status, Some(&json!(result)), &ending).await?)
 }

@@ -68,8 +68,7 @@ pub trait AgentTokenStore {
     /// Revokes a token; false if it does not exist or was revoked before.
     async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error>;
     /// Revokes every token bound to a job. Gives how many.
-    async fn agent_token_revoke_job(&mut self, job: JobId, at: DateTime<Utc>)
-    -> Result<u64, Error>;
+    async fn agent_token_revoke_job(&mut self, job: JobId) -> Result<u64, Error>;
     /// Forgets tokens that ended before this moment. Gives how many.
     async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error>;
 }
@@ -129,14 +128,10 @@ impl AgentTokenStore for Tx {
         Ok(self.execute(sql, params![id, at]).await? == 1)
     }
 
-    async fn agent_token_revoke_job(
-        &mut self,
-        job: JobId,
-        at: DateTime<Utc>,
-    ) -> Result<u64, Error> {
-        let sql =
-            "UPDATE agent_tokens SET revoked_at = $2 WHERE job_id = $1 AND revoked_at IS NULL";
-        self.execute(sql, params![job, at]).await
+    async fn agent_token_revoke_job(&mut self, job: JobId) -> Result<u64, Error> {
+        let sql = "UPDATE agent_tokens SET revoked_at = cynode_now()
+                   WHERE job_id = $1 AND revoked_at IS NULL";
+        self.execute(sql, params![job]).await
     }
 
     async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error> {

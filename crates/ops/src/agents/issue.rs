@@ -1,7 +1,7 @@
 //! Issuing and revoking agent tokens.
 
 use chrono::Duration;
-use cynode_domain::ids::{JobId, TokenId};
+use cynode_domain::ids::TokenId;
 use cynode_domain::policy::AgentType;
 use cynode_store::{
     AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore, Tx,
@@ -95,27 +95,6 @@ impl AgentTokens {
         self.signals.send(Topic::Policy);
         Ok(())
     }
-
-    /// Revokes every token of a job that ended.
-    pub async fn revoke_job(&self, job: JobId) -> Result<(), AgentError> {
-        let now = self.clock.now();
-        let revoked = self
-            .store
-            .write(move |tx| {
-                Box::pin(async move {
-                    let revoked = tx.agent_token_revoke_job(job, now).await?;
-                    if revoked > 0 {
-                        tx.policy_touch().await?;
-                    }
-                    Ok::<_, AgentError>(revoked)
-                })
-            })
-            .await?;
-        if revoked > 0 {
-            self.signals.send(Topic::Policy);
-        }
-        Ok(())
-    }
 }
 
 fn check(request: &IssueAgentToken) -> Result<(), AgentError> {
@@ -158,9 +137,13 @@ async fn insert(tx: &mut Tx, mut token: AgentToken) -> Result<AgentToken, AgentE
         }
     }
     if let Some(id) = bound.job {
-        let job = tx.job_get(id).await?;
+        // Locked: a job that ends meanwhile finds this token and ends it too.
+        let job = tx.job_lock(id).await?;
         let job = job.filter(|job| bound.task == Some(job.asked.task));
         let job = job.ok_or_else(|| invalid("job_id names no job of that task"))?;
+        if job.status.is_terminal() {
+            return Err(invalid("job_id names a job that has ended"));
+        }
         if bound.run.is_some_and(|run| run != job.asked.run) {
             return Err(invalid("run_id is not the run of that job"));
         }

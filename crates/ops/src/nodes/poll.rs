@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, TaskStore, Tx};
+use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, SettingStore, TaskStore, Tx};
 use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{NodeError, Nodes, Payload, announce_end, assign_open_jobs};
+use super::{NodeError, Nodes, Payload, assign_open_jobs, close_job};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
@@ -32,10 +32,13 @@ impl Nodes {
         let mut listener = self.signals.listen(Topic::Jobs).at_least_every(often);
         loop {
             let (node, request) = (node.clone(), request.clone());
-            let news = self
+            let (news, is_revoked) = self
                 .store
                 .write(move |tx| Box::pin(async move { look(tx, &node, &request, lease_ms).await }))
                 .await?;
+            if is_revoked {
+                self.signals.send(Topic::Policy);
+            }
             if !news.assignments.is_empty() {
                 self.signals.send(Topic::Events);
             }
@@ -46,14 +49,15 @@ impl Nodes {
     }
 }
 
+/// What is new, and whether tokens of agents ended with their job.
 async fn look(
     tx: &mut Tx,
     node: &NodeCaller,
     request: &Poll,
     lease_ms: u32,
-) -> Result<PollView, NodeError> {
+) -> Result<(PollView, bool), NodeError> {
     tx.node_touch(node.node).await?;
-    let mut news = PollView::default();
+    let (mut news, mut is_revoked) = (PollView::default(), false);
     for id in &request.holding {
         if !tx.job_renew(*id, node.node, lease_ms).await? {
             news.forget.push(*id);
@@ -70,16 +74,20 @@ async fn look(
         if job.cancel_requested {
             if request.holding.contains(&id) {
                 news.cancel.push(id);
-            } else if !job.acknowledged && tx.job_close(id, JobStatus::Canceled, None).await? {
+            } else if !job.acknowledged {
                 // It was handed out and never arrived: there is nothing to stop.
-                announce_end(tx, &job, JobStatus::Canceled, &Ending::Canceled).await?;
+                let canceled = JobStatus::Canceled;
+                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
         } else if is_to_be_handed_out(&job, request) && free > 0 {
             free -= 1;
             news.assignments.push(hand_out(tx, &job, lease_ms).await?);
         }
     }
-    Ok(news)
+    if is_revoked {
+        tx.policy_touch().await?;
+    }
+    Ok((news, is_revoked))
 }
 
 /// A queued job, or one whose first handing-out may have been lost on the way. Once the node has

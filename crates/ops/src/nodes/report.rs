@@ -5,10 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{JobId, NodeId};
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
-use cynode_store::{EventStore, Job, JobStore, NewEvent, TaskStore, Tx};
+use cynode_store::{
+    AgentTokenStore, EventStore, Job, JobStore, NewEvent, SettingStore, TaskStore, Tx,
+};
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{AppendLog, LogPosition};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{NodeError, Nodes};
 use crate::NodeCaller;
@@ -64,6 +66,7 @@ impl Nodes {
             .await?;
         self.signals.send(Topic::Results);
         self.signals.send(Topic::Jobs);
+        self.signals.send(Topic::Policy);
         Ok(())
     }
 }
@@ -79,12 +82,32 @@ async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Res
     }
     let job = open_job(found, node, id)?;
     let status = job.status.advance(status_of(&result.ending))?;
-    tx.job_close(id, status, Some(&value)).await?;
-    Ok(announce_end(tx, &job, status, &result.ending).await?)
+    if close_job(tx, &job, status, Some(&value), &result.ending).await? {
+        tx.policy_touch().await?;
+    }
+    Ok(())
 }
 
-/// Tells everybody who may see the task that one of its jobs ended.
-pub(crate) async fn announce_end(
+/// Closes a job that is open, with the tokens of its agents, and tells everybody who may see its
+/// task. If it gives true, tokens were revoked and the gateway must hear of it: the last statement
+/// of the transaction is then `policy_touch`. Earlier, two that end several jobs could wait for
+/// each other.
+pub(crate) async fn close_job(
+    tx: &mut Tx,
+    job: &Job,
+    status: JobStatus,
+    result: Option<&Value>,
+    ending: &Ending,
+) -> Result<bool, cynode_store::Error> {
+    let id = job.asked.id;
+    if !tx.job_close(id, status, result).await? {
+        return Ok(false);
+    }
+    announce_end(tx, job, status, ending).await?;
+    Ok(tx.agent_token_revoke_job(id).await? > 0)
+}
+
+async fn announce_end(
     tx: &mut Tx,
     job: &Job,
     status: JobStatus,

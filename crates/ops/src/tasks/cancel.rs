@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
-use cynode_store::{EventStore, JobStore, LeaseStore, Task, TaskStore, Tx, WorkflowStore};
+use cynode_store::{
+    EventStore, JobStore, LeaseStore, SettingStore, Task, TaskStore, Tx, WorkflowStore,
+};
 use cynode_wire::tasks::CanceledView;
 use serde_json::json;
 
 use super::{TaskError, Tasks, event, find};
 use crate::Caller;
-use crate::nodes::announce_end;
+use crate::nodes::close_job;
 use crate::signals::Topic;
 
 impl Tasks {
@@ -25,6 +27,7 @@ impl Tasks {
             .await?;
         self.signals.send(Topic::Jobs);
         self.signals.send(Topic::Results);
+        self.signals.send(Topic::Policy);
         Ok(canceled)
     }
 }
@@ -35,50 +38,63 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
         return Ok(CanceledView { task_id: task.asked.id, canceled: true, cascaded: vec![] });
     }
     let reason = format!("canceled by {}", caller.handle);
-    if let Some(status) = close(tx, task.asked.id, &reason).await? {
-        return Err(TaskError::Closed { status: status.api_name() });
-    }
+    let mut is_revoked = match close(tx, task.asked.id, &reason).await? {
+        Closing::Closed { is_revoked } => is_revoked,
+        Closing::Before(status) => return Err(TaskError::Closed { status: status.api_name() }),
+    };
     let (task_id, mut cascaded) = (task.asked.id, vec![]);
     let mut open = VecDeque::from([task]);
     while let Some(above) = open.pop_front() {
         for waiting in tx.dependency_waiting(above.asked.id).await? {
             let reason = format!("canceled because it depends on {}", above.asked.name);
-            if close(tx, waiting, &reason).await?.is_none() {
+            if let Closing::Closed { is_revoked: more } = close(tx, waiting, &reason).await? {
+                is_revoked |= more;
                 cascaded.push(waiting);
                 open.extend(tx.task_get(waiting).await?);
             }
         }
     }
+    if is_revoked {
+        tx.policy_touch().await?;
+    }
     Ok(CanceledView { task_id, canceled: true, cascaded })
 }
 
-/// Closes one task as canceled; gives its status if it was closed before.
-async fn close(tx: &mut Tx, id: TaskId, reason: &str) -> Result<Option<TaskStatus>, TaskError> {
+/// What became of a task that was to be closed.
+enum Closing {
+    /// It is closed now; whether tokens of agents ended with its jobs.
+    Closed { is_revoked: bool },
+    /// It was closed before, like this.
+    Before(TaskStatus),
+}
+
+/// Closes one task as canceled.
+async fn close(tx: &mut Tx, id: TaskId, reason: &str) -> Result<Closing, TaskError> {
     let Some(task) = tx.task_lock(id).await? else {
-        return Ok(Some(TaskStatus::Canceled));
+        return Ok(Closing::Before(TaskStatus::Canceled));
     };
     if task.status.advance(TaskStatus::Canceled).is_err() {
-        return Ok(Some(task.status));
+        return Ok(Closing::Before(task.status));
     }
     tx.lease_fence(id).await?;
     tx.task_set_status(id, TaskStatus::Canceled, Some(reason)).await?;
     if let Some(run) = tx.run_of_task(id).await? {
         tx.run_set_status(run.id, RunStatus::Canceled).await?;
     }
-    stop_jobs(tx, &task).await?;
+    let is_revoked = stop_jobs(tx, &task).await?;
     let data = json!({ "status": "canceled", "summary": reason });
     tx.event_append(&event(&task, "task.closed", data)).await?;
-    Ok(None)
+    Ok(Closing::Closed { is_revoked })
 }
 
-/// A queued job never starts; a running one is stopped by its node.
-async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
+/// A queued job never starts; a running one is stopped by its node. Whether tokens of agents ended.
+async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<bool, TaskError> {
+    let mut is_revoked = false;
     for job in tx.job_list(task.asked.id).await? {
         match job.status {
             JobStatus::Queued => {
-                if tx.job_close(job.asked.id, JobStatus::Canceled, None).await? {
-                    announce_end(tx, &job, JobStatus::Canceled, &Ending::Canceled).await?;
-                }
+                let canceled = JobStatus::Canceled;
+                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
             JobStatus::Running => tx.job_request_cancel(job.asked.id).await?,
             JobStatus::Completed
@@ -87,5 +103,5 @@ async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
             | JobStatus::LeaseExpired => {}
         }
     }
-    Ok(())
+    Ok(is_revoked)
 }

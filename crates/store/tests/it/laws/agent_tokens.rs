@@ -70,7 +70,7 @@ pub(crate) async fn the_end_of_a_job_revokes_its_agent_tokens_only(store: Store)
     }
     let job = one.binding.job.unwrap();
 
-    assert_eq!(change!(world.store, tx => tx.agent_token_revoke_job(job, at(5)).await), 2);
+    assert_eq!(change!(world.store, tx => tx.agent_token_revoke_job(job).await), 2);
 
     let left = look!(world.store, tx => tx.agent_token_list(None, None, 10).await);
     let live: Vec<_> = left.iter().filter(|token| token.revoked_at.is_none()).collect();
