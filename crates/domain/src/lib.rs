@@ -7,11 +7,17 @@
 //! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
 //! [`ids`]`::generate()`, which upper layers call; a store does for leases alone.
 
+#[macro_use]
+mod words;
+
+pub mod agent;
 pub mod criteria;
 pub mod ids;
 pub mod job;
 pub mod name;
 pub mod plan;
 pub mod policy;
+pub mod report;
 pub mod status;
 pub mod verdict;
+pub mod work;
