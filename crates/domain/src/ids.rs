@@ -80,6 +80,18 @@ typed_ids! {
     ArtifactId,
     /// A worker node.
     NodeId,
+    /// One life of an agent on a task.
+    AgentId,
+    /// A message between an agent and the project manager.
+    MessageId,
+    /// What an agent has done so far, for its successor.
+    CheckpointId,
+    /// A preference of some scope.
+    PreferenceId,
+    /// A skill that agents can read.
+    SkillId,
+    /// What a verification found.
+    FindingId,
     /// A process that may hold a task's lease.
     HolderId,
     /// One grant of the right to drive a task.

@@ -157,6 +157,44 @@ state_machines! {
         /// Finishes what it has and takes nothing new.
         Drained = "drained" => [Active, Inactive],
     }
+
+    /// Where a work unit stands. What was approved can be sent back until its component is done.
+    WorkUnitStatus("work unit") {
+        /// Waits for what comes before it.
+        Pending = "pending" => [Assigned, Blocked, Failed],
+        /// A role is to do it.
+        Assigned = "assigned" => [InProgress, Blocked, Failed],
+        /// An agent works on it.
+        InProgress = "in_progress" => [Submitted, Blocked, Failed],
+        /// Waits for the project manager's verdict.
+        Submitted = "submitted" => [Approved, RevisionRequested, Blocked, Failed],
+        /// Sent back, with what is wrong.
+        RevisionRequested = "revision_requested" => [InProgress, Blocked, Failed],
+        /// Accepted; what comes after it may begin.
+        Approved = "approved" => [Routed, Completed, RevisionRequested, Blocked, Failed],
+        /// What comes after it was handed out.
+        Routed = "routed" => [Completed, RevisionRequested, Blocked, Failed],
+        /// Done, like everything in its component.
+        Completed = "completed" => [],
+        /// Cannot go on until somebody helps.
+        Blocked = "blocked" => [Assigned, Failed],
+        /// Given up.
+        Failed = "failed" => [],
+    }
+
+    /// Where one life of an agent on a task stands.
+    AgentStatus("agent") {
+        /// It works, as far as it says.
+        Running = "running" => [Paused, Escalated, Completed, Aborted],
+        /// It was told to wait, or its context is full.
+        Paused = "paused" => [Running, Escalated, Completed, Aborted],
+        /// It waits for help.
+        Escalated = "escalated" => [Running, Paused, Aborted],
+        /// It said that it is done.
+        Completed = "completed" => [],
+        /// It was told to stop, or another took its place.
+        Aborted = "aborted" => [],
+    }
 }
 
 impl TaskStatus {
@@ -222,6 +260,8 @@ mod tests {
         runs_move_only_as_their_table_says: RunStatus,
         jobs_move_only_as_their_table_says: JobStatus,
         nodes_move_only_as_their_table_says: NodeStatus,
+        work_units_move_only_as_their_table_says: WorkUnitStatus,
+        agents_move_only_as_their_table_says: AgentStatus,
     }
 
     #[test]
