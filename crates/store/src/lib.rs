@@ -11,6 +11,8 @@
 //!
 //! Invariant: the only SQL of the product is in this crate.
 
+mod agent_checkpoints;
+mod agent_messages;
 mod agent_tokens;
 mod artifacts;
 mod audit;
@@ -32,11 +34,15 @@ mod sessions;
 mod settings;
 mod sqlite;
 mod store;
+mod task_agents;
 mod tasks;
 mod tx;
 mod users;
+mod work_units;
 mod workflow;
 
+pub use agent_checkpoints::{AgentCheckpoint, AgentCheckpointStore};
+pub use agent_messages::{Message, MessageFilter, MessageOrder, MessageStore, NewMessage};
 pub use agent_tokens::{AgentToken, AgentTokenStore, Binding};
 pub use artifacts::{Artifact, ArtifactStore};
 pub use audit::chain::{ChainHead, Seal, Sealed};
@@ -58,7 +64,9 @@ pub use rules::{AccessChange, RuleStore, StoredRule};
 pub use sessions::{ApiToken, Session, SessionStore};
 pub use settings::{Setting, SettingChange, SettingStore};
 pub use store::{Engine, Store};
+pub use task_agents::{TaskAgent, TaskAgentStore};
 pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskStore};
 pub use tx::Tx;
 pub use users::{AuthEvent, User, UserStore};
+pub use work_units::{WorkPlan, WorkStore, WorkUnit};
 pub use workflow::{Checkpoint, Effect, Run, Transition, WorkflowStore};

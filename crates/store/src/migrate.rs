@@ -21,6 +21,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0002_gateway.sql"),
         sqlite: include_str!("../migrations/sqlite/0002_gateway.sql"),
     },
+    Migration {
+        version: 4,
+        postgres: include_str!("../migrations/postgres/0004_agents.sql"),
+        sqlite: include_str!("../migrations/sqlite/0004_agents.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

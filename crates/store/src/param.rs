@@ -1,13 +1,18 @@
 //! Values on their way into a statement, in the form each engine wants.
 
 use chrono::{DateTime, Utc};
+use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
-    ArtifactId, CallId, ChainId, GroupId, HolderId, JobId, LeaseId, NodeId, ProjectId, RuleId,
-    RunId, ServerId, SessionId, TaskId, TokenId, ToolId, TraceId, UserId,
+    AgentId, ArtifactId, CallId, ChainId, CheckpointId, GroupId, HolderId, JobId, LeaseId,
+    MessageId, NodeId, ProjectId, RuleId, RunId, ServerId, SessionId, TaskId, TokenId, ToolId,
+    TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
-use cynode_domain::status::{JobStatus, NodeStatus, RunStatus, TaskStatus};
+use cynode_domain::status::{
+    AgentStatus, JobStatus, NodeStatus, RunStatus, TaskStatus, WorkUnitStatus,
+};
+use cynode_domain::work::UnitKind;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use serde_json::Value as Json;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
@@ -60,6 +65,11 @@ param_from! {
     TaskStatus => |value| Self::Text(value.as_str().to_owned()),
     RunStatus => |value| Self::Text(value.as_str().to_owned()),
     JobStatus => |value| Self::Text(value.as_str().to_owned()),
+    AgentStatus => |value| Self::Text(value.as_str().to_owned()),
+    WorkUnitStatus => |value| Self::Text(value.as_str().to_owned()),
+    Activity => |value| Self::Text(value.as_str().to_owned()),
+    MessageKind => |value| Self::Text(value.as_str().to_owned()),
+    UnitKind => |value| Self::Text(value.as_str().to_owned()),
     NodeStatus => |value| Self::Text(value.as_str().to_owned()),
     CallStatus => |value| Self::Text(value.as_str().to_owned()),
     AgentType => |value| Self::Text(value.as_str().to_owned()),
@@ -80,8 +90,27 @@ macro_rules! param_from_ids {
 }
 
 param_from_ids!(
-    ArtifactId, CallId, ChainId, GroupId, HolderId, JobId, LeaseId, NodeId, ProjectId, RuleId,
-    RunId, ServerId, SessionId, TaskId, TokenId, ToolId, TraceId, UserId
+    AgentId,
+    ArtifactId,
+    CallId,
+    ChainId,
+    CheckpointId,
+    GroupId,
+    HolderId,
+    JobId,
+    LeaseId,
+    MessageId,
+    NodeId,
+    ProjectId,
+    RuleId,
+    RunId,
+    ServerId,
+    SessionId,
+    TaskId,
+    TokenId,
+    ToolId,
+    TraceId,
+    UserId
 );
 
 impl<T: Into<Param>> From<Option<T>> for Param {

@@ -1,0 +1,112 @@
+//! How far agents came, for whoever goes on after them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::agent::Role;
+use cynode_domain::ids::{AgentId, CheckpointId, TaskId};
+use serde_json::json;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// What an agent has done and what is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCheckpoint {
+    /// The checkpoint's id.
+    pub id: CheckpointId,
+    /// The task.
+    pub task: TaskId,
+    /// The role that the agent has.
+    pub role: Role,
+    /// The life that said so.
+    pub agent: AgentId,
+    /// How far it came, in words.
+    pub summary: String,
+    /// What is done.
+    pub completed_items: Vec<String>,
+    /// What is left.
+    pub pending_items: Vec<String>,
+    /// The files it works on.
+    pub active_files: Vec<String>,
+    /// What its successor should know.
+    pub notes: Option<String>,
+    /// When it was saved.
+    pub created_at: DateTime<Utc>,
+}
+
+/// How far agents came. The newest checkpoint of a role counts; a few older ones are kept.
+#[async_trait]
+pub trait AgentCheckpointStore {
+    /// Adds a checkpoint and forgets all but the newest `keep` of its role.
+    async fn agent_checkpoint_insert(
+        &mut self,
+        checkpoint: &AgentCheckpoint,
+        keep: u32,
+    ) -> Result<(), Error>;
+    /// Checkpoints of a role, newest first.
+    async fn agent_checkpoint_list(
+        &mut self,
+        task: TaskId,
+        role: &Role,
+        limit: u32,
+    ) -> Result<Vec<AgentCheckpoint>, Error>;
+}
+
+#[async_trait]
+impl AgentCheckpointStore for Tx {
+    async fn agent_checkpoint_insert(
+        &mut self,
+        checkpoint: &AgentCheckpoint,
+        keep: u32,
+    ) -> Result<(), Error> {
+        let sql = "INSERT INTO agent_checkpoints (id, task_id, role, agent_id, summary,
+                   completed_items, pending_items, active_files, notes, created_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let params = params![
+            checkpoint.id,
+            checkpoint.task,
+            checkpoint.role.as_str(),
+            checkpoint.agent,
+            &checkpoint.summary,
+            json!(checkpoint.completed_items),
+            json!(checkpoint.pending_items),
+            json!(checkpoint.active_files),
+            checkpoint.notes.clone(),
+            checkpoint.created_at,
+        ];
+        self.execute(sql, params).await?;
+        let sql = "DELETE FROM agent_checkpoints WHERE task_id = $1 AND role = $2 AND id NOT IN
+                   (SELECT id FROM agent_checkpoints WHERE task_id = $1 AND role = $2
+                    ORDER BY id DESC LIMIT $3)";
+        let params = params![checkpoint.task, checkpoint.role.as_str(), keep];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn agent_checkpoint_list(
+        &mut self,
+        task: TaskId,
+        role: &Role,
+        limit: u32,
+    ) -> Result<Vec<AgentCheckpoint>, Error> {
+        let sql = "SELECT * FROM agent_checkpoints WHERE task_id = $1 AND role = $2
+                   ORDER BY id DESC LIMIT $3";
+        let rows = self.rows(sql, params![task, role.as_str(), limit]).await?;
+        rows.iter().map(checkpoint).collect()
+    }
+}
+
+fn checkpoint(row: &Row) -> Result<AgentCheckpoint, Error> {
+    Ok(AgentCheckpoint {
+        id: row.id("id")?,
+        task: row.id("task_id")?,
+        role: row.word("role")?,
+        agent: row.id("agent_id")?,
+        summary: row.get("summary")?,
+        completed_items: row.json("completed_items")?,
+        pending_items: row.json("pending_items")?,
+        active_files: row.json("active_files")?,
+        notes: row.get("notes")?,
+        created_at: row.get("created_at")?,
+    })
+}
