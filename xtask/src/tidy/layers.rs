@@ -21,6 +21,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-store", 2),
     ("cynode-ops", 3),
     ("cynode-api", 4),
+    ("cynode-console", 4),
     ("cynode-gateway", 4),
     ("cynode-workflow", 4),
     ("cynode-agent", 4),

@@ -1,0 +1,138 @@
+// The tools: which there are, whether they are on, and where they may be called from.
+
+import { get, patch } from "./api.js";
+import { el, fill, row, select, table, toggle, visible } from "./dom.js";
+import { complain, say } from "./notices.js";
+import { review } from "./review.js";
+import { SCOPES, scopeWords } from "./scopes.js";
+
+export const title = "Tools";
+
+const COLUMNS = ["Tool", "Server", "Scope", "Definition", "On"];
+const STATES = [["", "All states"], ["on", "On"], ["off", "Off"], ["changed", "Waits for review"]];
+
+export async function render({ me, query }) {
+  const [tools, servers] = await Promise.all([get("/v1/tools"), get("/v1/servers")]);
+  const known = new Map(servers.map((server) => [server.slug, server]));
+  // What waits for somebody comes first; beyond that the list stays in the order of names.
+  const waiting = (tool) => (tool.approval === "changed" ? 0 : 1);
+  tools.sort((a, b) => waiting(a) - waiting(b));
+  const rows = tools.map((tool) => new Row(tool, known.get(tool.server), me));
+
+  const search = el("input", { type: "search", placeholder: "Search name or description", "aria-label": "Search tools" });
+  const sources = [...new Set(tools.map((tool) => tool.server))].sort();
+  const server = select({ "aria-label": "Server" },
+    [["", "All servers"], ...sources.map((slug) => [slug, visible(slug)])]);
+  const wanted = query.get("server");
+  if (wanted && sources.includes(wanted)) server.value = wanted;
+  const state = select({ "aria-label": "State" }, STATES, query.get("state") ?? "");
+  const count = el("p", { class: "count", role: "status" });
+  const { node, body } = table("Tools", COLUMNS);
+  const nothing = el("p", { class: "nothing" });
+
+  const filter = () => {
+    const words = search.value.trim().toLowerCase();
+    const shown = rows.filter((each) => each.matches(words, server.value, state.value));
+    fill(body, ...shown.map((each) => each.node));
+    fill(count, shown.length === rows.length ? `${rows.length} tools` : `${shown.length} of ${rows.length} tools`);
+    node.hidden = shown.length === 0;
+    fill(nothing, shown.length === 0 ? emptiness(wanted, known) : null);
+  };
+  for (const control of [search, server, state]) control.addEventListener("input", filter);
+  filter();
+  return el("section", {},
+    el("div", { class: "head" }, el("h1", { tabindex: "-1" }, title), count),
+    el("div", { class: "toolbar", role: "search" }, search, server, state), node, nothing);
+}
+
+/** Why there is nothing to see. */
+function emptiness(wanted, known) {
+  const error = wanted ? known.get(wanted)?.last_error : null;
+  return error ? `${wanted} offers no tools: ${visible(error)}` : "No tool matches.";
+}
+
+class Row {
+  constructor(tool, server, me) {
+    this.tool = tool;
+    this.server = server;
+    this.me = me;
+    this.name = el("button", { type: "button", class: "link mono", onclick: () => this.open() }, visible(tool.name));
+    this.about = el("span", { class: "about" });
+    this.state = el("span");
+    this.on = el("span", { class: "cell" });
+    this.scope = el("span", { class: "cell" });
+    this.node = row(COLUMNS, [
+      el("div", {}, this.name, this.about), visible(tool.server), this.scope, this.state, this.on,
+    ]);
+    this.node.dataset.tool = tool.name;
+    this.makeScope();
+    this.makeSwitch();
+    this.draw();
+  }
+
+  matches(words, server, state) {
+    const { name, description, enabled, approval } = this.tool;
+    const states = { on: enabled, off: !enabled, changed: approval === "changed" };
+    return (!words || `${name}\n${description}`.toLowerCase().includes(words))
+      && (!server || this.tool.server === server) && (!state || states[state]);
+  }
+
+  /** Whoever owns the server sets the scope, and administrators. */
+  makeScope() {
+    if (!this.me.is_admin && !this.server) return;
+    const label = `Scope of ${visible(this.tool.name)}`;
+    this.choice = select({ "aria-label": label }, SCOPES, this.tool.scope);
+    this.choice.addEventListener("change", () => this.change(this.choice, { scope: this.choice.value }));
+    fill(this.scope, this.choice);
+  }
+
+  makeSwitch() {
+    if (!this.me.is_admin || this.server?.enabled === false) return;
+    this.flip = toggle(`${visible(this.tool.name)} is on`, this.tool.enabled);
+    this.flip.addEventListener("change", () => this.change(this.flip, { enabled: this.flip.checked }));
+    fill(this.on, this.flip);
+  }
+
+  async change(control, asked) {
+    control.disabled = true;
+    try {
+      this.tool = await patch(`/v1/tools/${encodeURIComponent(this.tool.name)}`, asked);
+      say("scope" in asked
+        ? `${this.tool.name} may now be called from: ${scopeWords(this.tool.scope)}.`
+        : `${this.tool.name} is now ${this.tool.enabled ? "on" : "off"}.`);
+    } catch (error) {
+      complain(error);
+    }
+    control.disabled = false;
+    this.draw();
+    control.focus();
+  }
+
+  /** Shows what is so, also after a change that was refused. */
+  draw() {
+    const { tool } = this;
+    const changed = tool.approval === "changed";
+    this.about.textContent = visible(tool.description);
+    this.node.classList.toggle("off", !tool.enabled);
+    if (this.choice) this.choice.value = tool.scope;
+    else fill(this.scope, scopeWords(tool.scope));
+    if (this.flip) this.flip.checked = tool.enabled;
+    else fill(this.on, this.server?.enabled === false ? "server is off" : tool.enabled ? "on" : "off");
+    fill(this.state, changed
+      ? el("button", { type: "button", class: "badge warn", onclick: () => this.open() }, "changed: review")
+      : el("span", { class: "badge fine" }, "approved"));
+  }
+
+  async open() {
+    try {
+      const detail = await get(`/v1/tools/${encodeURIComponent(this.tool.name)}`);
+      review(detail, this.me, (approved) => {
+        this.tool = approved;
+        this.draw();
+        this.name.focus();
+      });
+    } catch (error) {
+      complain(error);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+//! The files of the console, inside the binary.
+
+/// One file.
+pub(crate) struct Asset {
+    /// Where it is served.
+    pub(crate) path: &'static str,
+    /// Its media type.
+    pub(crate) media_type: &'static str,
+    /// What is in it.
+    pub(crate) content: &'static str,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+
+macro_rules! assets {
+    ($($path:literal = $file:literal, $media_type:ident;)*) => {
+        &[$(Asset {
+            path: $path,
+            media_type: $media_type,
+            content: include_str!(concat!("../assets/", $file)),
+        }),*]
+    };
+}
+
+/// Every file.
+pub(crate) const ASSETS: &[Asset] = assets! {
+    "/console/" = "index.html", HTML;
+    "/console/style.css" = "style.css", CSS;
+    "/console/icon.svg" = "icon.svg", SVG;
+    "/console/api.js" = "api.js", JAVASCRIPT;
+    "/console/app.js" = "app.js", JAVASCRIPT;
+    "/console/audit.js" = "audit.js", JAVASCRIPT;
+    "/console/dialog.js" = "dialog.js", JAVASCRIPT;
+    "/console/diff.js" = "diff.js", JAVASCRIPT;
+    "/console/dom.js" = "dom.js", JAVASCRIPT;
+    "/console/install.js" = "install.js", JAVASCRIPT;
+    "/console/notices.js" = "notices.js", JAVASCRIPT;
+    "/console/review.js" = "review.js", JAVASCRIPT;
+    "/console/scopes.js" = "scopes.js", JAVASCRIPT;
+    "/console/servers.js" = "servers.js", JAVASCRIPT;
+    "/console/session.js" = "session.js", JAVASCRIPT;
+    "/console/signin.js" = "signin.js", JAVASCRIPT;
+    "/console/tools.js" = "tools.js", JAVASCRIPT;
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use regex::Regex;
+
+    use super::*;
+
+    /// What a file refers to: sources and styles of the page, imports of a script.
+    fn references(asset: &Asset) -> Vec<String> {
+        let pattern = Regex::new(r##"(?:src|href)="(/[^"#]+)"|from "([^"]+)""##).unwrap();
+        let found = pattern.captures_iter(asset.content);
+        let texts = found.filter_map(|hit| hit.get(1).or(hit.get(2)));
+        texts.map(|text| text.as_str().replacen("./", "/console/", 1)).collect()
+    }
+
+    #[test]
+    fn every_file_that_the_console_refers_to_is_served() {
+        let served: BTreeSet<_> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
+        let mut referred: BTreeSet<_> = ASSETS.iter().flat_map(references).collect();
+
+        assert!(referred.is_subset(&served), "{referred:?} in {served:?}");
+        referred.insert("/console/".to_owned());
+        assert_eq!(served, referred, "files that nothing refers to are served");
+    }
+
+    #[test]
+    fn no_page_takes_anything_from_another_host() {
+        let elsewhere = Regex::new(r"(?:https?:)?//[a-z0-9]").unwrap();
+        // The name of a format is no address, and an example in a form is not asked for.
+        let harmless = ["http://www.w3.org/2000/svg", "https://example.com/mcp"];
+        for asset in ASSETS {
+            let content =
+                harmless.iter().fold(asset.content.to_owned(), |text, name| text.replace(name, ""));
+            assert!(!elsewhere.is_match(&content), "{}", asset.path);
+        }
+    }
+
+    #[test]
+    fn no_script_parses_markup_or_text_as_code() {
+        let sinks = Regex::new(concat!(
+            r"innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|",
+            r"\beval\(|new Function|createContextualFragment|srcdoc|javascript:|localStorage",
+        ))
+        .unwrap();
+        for asset in ASSETS {
+            assert!(!sinks.is_match(asset.content), "{}", asset.path);
+        }
+    }
+
+    #[test]
+    fn the_page_holds_no_inline_script_and_no_inline_style() {
+        let page = ASSETS.iter().find(|asset| asset.media_type == HTML).unwrap().content;
+        let inline = Regex::new(r"<script(?:>|[^>]*>[^<])|<style|\sstyle=|\son\w+=").unwrap();
+
+        assert!(!inline.is_match(page));
+        assert!(page.contains(r#"<script type="module" src="/console/app.js"></script>"#));
+    }
+}
