@@ -104,7 +104,7 @@ pub trait MessageStore {
     ) -> Result<Option<Message>, Error>;
     /// A page of messages.
     async fn message_list(&mut self, filter: &MessageFilter) -> Result<Vec<Message>, Error>;
-    /// Instructions that a role has not acknowledged, oldest first.
+    /// Instructions that a role has not acknowledged: those it never got first, then oldest first.
     async fn message_pending(
         &mut self,
         task: TaskId,
@@ -208,7 +208,8 @@ impl MessageStore for Tx {
         limit: u32,
     ) -> Result<Vec<Message>, Error> {
         let sql = "SELECT * FROM agent_messages WHERE task_id = $1 AND recipient = $2
-                   AND acknowledged_at IS NULL AND kind = 'instruction' ORDER BY id LIMIT $3";
+                   AND acknowledged_at IS NULL AND kind = 'instruction'
+                   ORDER BY CASE WHEN delivered_at IS NULL THEN 0 ELSE 1 END, id LIMIT $3";
         self.rows(sql, params![task, role, limit]).await?.iter().map(message).collect()
     }
 

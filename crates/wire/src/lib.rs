@@ -6,6 +6,7 @@
 //! Invariant: no type here has behaviour beyond reading and writing itself.
 
 pub mod agents;
+pub mod apmas;
 pub mod artifacts;
 pub mod audit;
 pub mod auth;
@@ -21,4 +22,5 @@ pub mod servers;
 pub mod settings;
 pub mod tasks;
 pub mod tools;
+pub mod work;
 pub mod workflow;
