@@ -22,6 +22,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0002_gateway.sql"),
     },
     Migration {
+        version: 3,
+        postgres: include_str!("../migrations/postgres/0003_catalogue.sql"),
+        sqlite: include_str!("../migrations/sqlite/0003_catalogue.sql"),
+    },
+    Migration {
         version: 4,
         postgres: include_str!("../migrations/postgres/0004_agents.sql"),
         sqlite: include_str!("../migrations/sqlite/0004_agents.sql"),

@@ -170,6 +170,28 @@ store_laws! {
         every_touch_raises_the_policy_revision,
     }
     audit {
+    preferences {
+        a_scope_has_one_preference_for_a_key,
+        a_preference_is_replaced_and_removed_by_version,
+        preferences_are_listed_by_prefix_and_page_within_their_scope,
+        changes_of_a_preference_outlive_it,
+    }
+    memory {
+        the_newest_note_under_a_key_stays,
+        notes_are_listed_by_key_without_content,
+        notes_go_with_their_job,
+    }
+    skills {
+        a_skill_is_replaced_by_its_next_version_only,
+        a_reader_finds_own_skills_those_of_own_projects_and_global_ones,
+    }
+    findings {
+        a_finding_reads_back_as_it_was_written,
+        findings_of_a_task_are_paged_newest_first,
+    }
+    runs {
+        runs_of_a_task_are_paged_newest_first_with_their_times,
+    }
         a_call_is_read_back_with_what_came_of_it,
         a_call_has_one_outcome,
         many_concurrent_calls_make_one_whole_chain,

@@ -1,0 +1,310 @@
+//! Preferences: wishes about how work is done, each of some scope, and which of them win.
+//!
+//! Start at [`resolve`]. The order of [`Scope`] is the precedence: what is greater wins, so a task's own
+//! wish beats its project's, that its user's, that a group's, and that the system's; of two groups the
+//! later id wins.
+//!
+//! Invariant: an entry whose value is not what it says it is neither wins nor hides another.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::ids::{GroupId, ProjectId, TaskId, UserId};
+
+words! {
+    /// The kinds of scopes, weakest first.
+    ScopeKind("preference scope") {
+        /// Everybody.
+        System = "system",
+        /// The members of a group.
+        Group = "group",
+        /// One user.
+        User = "user",
+        /// One project.
+        Project = "project",
+        /// One task.
+        Task = "task",
+    }
+
+    /// What a value is meant to be.
+    ValueType("value type") {
+        /// Text.
+        String = "string",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// Names with values.
+        Object = "object",
+        /// Values in order.
+        Array = "array",
+    }
+}
+
+impl ValueType {
+    /// Whether `value` is of this type. Null is of every type: it hides what weaker scopes say.
+    pub fn fits(self, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Bool(_) => self == Self::Boolean,
+            Value::Number(_) => self == Self::Number,
+            Value::String(_) => self == Self::String,
+            Value::Array(_) => self == Self::Array,
+            Value::Object(_) => self == Self::Object,
+        }
+    }
+}
+
+/// Whom a preference is for, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Everybody.
+    System,
+    /// The members of a group.
+    Group(GroupId),
+    /// One user.
+    User(UserId),
+    /// One project.
+    Project(ProjectId),
+    /// One task.
+    Task(TaskId),
+}
+
+/// A scope that cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadScope {
+    /// Something of that kind must be named.
+    #[error("a {0} preference needs scope_id")]
+    IdNeeded(ScopeKind),
+    /// The system is one.
+    #[error("a system preference has no scope_id")]
+    IdUnwanted,
+}
+
+impl Scope {
+    /// The scope of this kind with this id.
+    pub fn new(kind: ScopeKind, id: Option<Uuid>) -> Result<Self, BadScope> {
+        let Some(id) = id else {
+            return match kind {
+                ScopeKind::System => Ok(Self::System),
+                ScopeKind::Group | ScopeKind::User | ScopeKind::Project | ScopeKind::Task => {
+                    Err(BadScope::IdNeeded(kind))
+                }
+            };
+        };
+        match kind {
+            ScopeKind::System => Err(BadScope::IdUnwanted),
+            ScopeKind::Group => Ok(Self::Group(id.into())),
+            ScopeKind::User => Ok(Self::User(id.into())),
+            ScopeKind::Project => Ok(Self::Project(id.into())),
+            ScopeKind::Task => Ok(Self::Task(id.into())),
+        }
+    }
+
+    /// Its kind.
+    pub const fn kind(self) -> ScopeKind {
+        match self {
+            Self::System => ScopeKind::System,
+            Self::Group(_) => ScopeKind::Group,
+            Self::User(_) => ScopeKind::User,
+            Self::Project(_) => ScopeKind::Project,
+            Self::Task(_) => ScopeKind::Task,
+        }
+    }
+
+    /// The id of what it names; the system has none.
+    pub fn id(self) -> Option<Uuid> {
+        match self {
+            Self::System => None,
+            Self::Group(id) => Some(id.into()),
+            Self::User(id) => Some(id.into()),
+            Self::Project(id) => Some(id.into()),
+            Self::Task(id) => Some(id.into()),
+        }
+    }
+}
+
+/// A preference as it takes part in a resolution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Whom it is for.
+    pub scope: Scope,
+    /// What it is about; case matters.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+    /// What the value is meant to be, as it is stored.
+    pub value_type: String,
+    /// How often it was written.
+    pub version: i64,
+}
+
+/// A preference that was passed over, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Whom it is for.
+    pub scope: Scope,
+    /// What it is about.
+    pub key: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resolved {
+    /// What won, by key. A winner's value may be null.
+    pub effective: BTreeMap<String, Candidate>,
+    /// What was passed over.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Which of the candidates hold: for each key the valid one of the strongest scope.
+pub fn resolve(mut candidates: Vec<Candidate>) -> Resolved {
+    candidates.sort_by_key(|candidate| candidate.scope);
+    let mut resolved = Resolved::default();
+    for candidate in candidates {
+        match fault(&candidate) {
+            Some(reason) => {
+                let Candidate { scope, key, .. } = candidate;
+                resolved.skipped.push(Skipped { scope, key, reason });
+            }
+            None => drop(resolved.effective.insert(candidate.key.clone(), candidate)),
+        }
+    }
+    resolved
+}
+
+fn fault(candidate: &Candidate) -> Option<String> {
+    match candidate.value_type.parse::<ValueType>() {
+        Err(unknown) => Some(unknown.to_string()),
+        Ok(wanted) if !wanted.fits(&candidate.value) => Some(format!("its value is no {wanted}")),
+        Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use serde_json::json;
+
+    use super::*;
+
+    fn group(n: u128) -> Scope {
+        Scope::Group(Uuid::from_u128(n).into())
+    }
+
+    fn user() -> Scope {
+        Scope::User(Uuid::from_u128(1).into())
+    }
+
+    fn project() -> Scope {
+        Scope::Project(Uuid::from_u128(1).into())
+    }
+
+    fn task() -> Scope {
+        Scope::Task(Uuid::from_u128(1).into())
+    }
+
+    fn text(scope: Scope, value: Value) -> Candidate {
+        let (key, value_type) = ("k".to_owned(), "string".to_owned());
+        Candidate { scope, key, value, value_type, version: 1 }
+    }
+
+    fn winner(candidates: Vec<Candidate>) -> Option<Value> {
+        resolve(candidates).effective.remove("k").map(|winner| winner.value)
+    }
+
+    #[test]
+    fn each_scope_wins_over_every_weaker_one() {
+        let order = [Scope::System, group(1), group(2), user(), project(), task()];
+        for (index, scope) in order.into_iter().enumerate() {
+            // Strongest first: the order in which they come must not matter.
+            let present = order[..=index].iter().rev();
+            let all = present.map(|scope| text(*scope, json!(format!("{scope:?}")))).collect();
+
+            assert_eq!(winner(all), Some(json!(format!("{scope:?}"))));
+        }
+    }
+
+    #[test]
+    fn null_hides_what_weaker_scopes_say() {
+        let all = vec![text(Scope::System, json!("loud")), text(task(), Value::Null)];
+
+        assert_eq!(winner(all), Some(Value::Null));
+    }
+
+    #[test]
+    fn an_invalid_entry_is_passed_over_reported_and_hides_nothing() {
+        let mut odd = text(project(), json!("x"));
+        odd.value_type = "colour".to_owned();
+        let all = vec![text(Scope::System, json!("loud")), text(task(), json!(7)), odd];
+
+        let resolved = resolve(all);
+
+        assert_eq!(resolved.effective["k"].value, json!("loud"));
+        let said: Vec<_> =
+            resolved.skipped.iter().map(|skipped| (skipped.scope, &*skipped.reason)).collect();
+        let unknown =
+            "\"colour\" is no value type; use one of: string, number, boolean, object, array";
+        assert_eq!(said, [(project(), unknown), (task(), "its value is no string")]);
+    }
+
+    #[test]
+    fn a_scope_has_an_id_unless_it_is_the_system() {
+        let id = Uuid::from_u128(7);
+        for kind in ScopeKind::ALL {
+            let made = Scope::new(*kind, Some(id));
+            if *kind == ScopeKind::System {
+                assert_eq!(made, Err(BadScope::IdUnwanted));
+                continue;
+            }
+            let scope = made.unwrap();
+            assert_eq!((scope.kind(), scope.id()), (*kind, Some(id)));
+            assert_eq!(Scope::new(*kind, None), Err(BadScope::IdNeeded(*kind)));
+        }
+        assert_eq!(Scope::new(ScopeKind::System, None), Ok(Scope::System));
+    }
+
+    fn candidate() -> impl Strategy<Value = Candidate> {
+        let scope = select(vec![Scope::System, group(1), group(2), user(), project(), task()]);
+        let value =
+            select(vec![json!(null), json!("x"), json!(1), json!(true), json!([]), json!({})]);
+        let types = vec!["string", "number", "boolean", "object", "array", "null"];
+        (scope, select(vec!["a", "b", "A"]), value, select(types)).prop_map(
+            |(scope, key, value, value_type)| Candidate {
+                scope,
+                key: key.to_owned(),
+                value,
+                value_type: value_type.to_owned(),
+                version: 1,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn every_candidate_wins_is_beaten_by_a_valid_one_or_is_reported(
+            mut all in prop::collection::vec(candidate(), 0..30)
+        ) {
+            // One entry for each key of a scope, as the database has it.
+            all.sort_by_key(|one| (one.scope, one.key.clone()));
+            all.dedup_by_key(|one| (one.scope, one.key.clone()));
+            let resolved = resolve(all.clone());
+            for one in &all {
+                let is_valid = one.value_type.parse::<ValueType>().is_ok_and(|ty| ty.fits(&one.value));
+                let is_reported = resolved
+                    .skipped
+                    .iter()
+                    .any(|skipped| (skipped.scope, &skipped.key) == (one.scope, &one.key));
+                prop_assert_eq!(is_reported, !is_valid);
+                if is_valid {
+                    prop_assert!(resolved.effective[&one.key].scope >= one.scope);
+                }
+            }
+        }
+    }
+}

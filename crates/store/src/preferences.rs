@@ -1,0 +1,225 @@
+//! Preferences, each of one scope, and the record of their changes.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{PreferenceId, UserId};
+use cynode_domain::preference::Scope;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A preference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preference {
+    /// The entry's id.
+    pub id: PreferenceId,
+    /// Whom it is for.
+    pub scope: Scope,
+    /// What it is about.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
+    /// What the value is meant to be. Any word: what this version does not know is passed over
+    /// when preferences are resolved, not when they are read.
+    pub value_type: String,
+    /// Grows with every change; 1 at first.
+    pub version: i64,
+    /// When it was written.
+    pub updated_at: DateTime<Utc>,
+    /// Who wrote it.
+    pub updated_by: Option<UserId>,
+}
+
+/// A change of a preference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreferenceChange {
+    /// The entry.
+    pub entry: PreferenceId,
+    /// Whom it is for.
+    pub scope: Scope,
+    /// What it is about.
+    pub key: String,
+    /// What it was; nothing if it is new.
+    pub old: Option<Value>,
+    /// What it is; nothing if it was removed.
+    pub new: Option<Value>,
+    /// Who changed it.
+    pub by: Option<UserId>,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Preferences. A scope has at most one entry for a key.
+#[async_trait]
+pub trait PreferenceStore {
+    /// The entry of a scope for a key.
+    async fn preference_get(
+        &mut self,
+        scope: Scope,
+        key: &str,
+    ) -> Result<Option<Preference>, Error>;
+    /// Entries of a scope whose key begins with `prefix`, by key, after `after`.
+    async fn preference_list(
+        &mut self,
+        scope: Scope,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Preference>, Error>;
+    /// How many entries a scope has.
+    async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error>;
+    /// Adds an entry; false if the scope has one for that key.
+    async fn preference_insert(&mut self, new: &Preference) -> Result<bool, Error>;
+    /// Writes an entry whose version was `version - 1`; false if it is not that.
+    async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error>;
+    /// Removes an entry of this version; false if it is not that.
+    async fn preference_delete(&mut self, id: PreferenceId, version: i64) -> Result<bool, Error>;
+    /// Records a change.
+    async fn preference_change_append(&mut self, change: &PreferenceChange) -> Result<(), Error>;
+    /// The newest changes of an entry, newest first; those of a removed one too.
+    async fn preference_change_list(
+        &mut self,
+        entry: PreferenceId,
+        limit: u32,
+    ) -> Result<Vec<PreferenceChange>, Error>;
+}
+
+#[async_trait]
+impl PreferenceStore for Tx {
+    async fn preference_get(
+        &mut self,
+        scope: Scope,
+        key: &str,
+    ) -> Result<Option<Preference>, Error> {
+        let sql = "SELECT * FROM preference_entries WHERE scope_type = $1
+                   AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))
+                   AND key = $3";
+        let params = params![scope.kind().as_str(), scope.id(), key];
+        self.row(sql, params).await?.as_ref().map(preference).transpose()
+    }
+
+    async fn preference_list(
+        &mut self,
+        scope: Scope,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Preference>, Error> {
+        let sql = "SELECT * FROM preference_entries WHERE scope_type = $1
+                   AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))
+                   AND substr(key, 1, length($3 /*pg ::text */)) = $3
+                   AND ($4 /*pg ::text */ IS NULL OR key > $4)
+                   ORDER BY key LIMIT $5";
+        let params = params![scope.kind().as_str(), scope.id(), prefix, after, limit];
+        self.rows(sql, params).await?.iter().map(preference).collect()
+    }
+
+    async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {
+        let sql = "SELECT count(*) AS entries FROM preference_entries WHERE scope_type = $1
+                   AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))";
+        let row = self.row(sql, params![scope.kind().as_str(), scope.id()]).await?;
+        row.map_or(Ok(0), |row| row.get("entries"))
+    }
+
+    async fn preference_insert(&mut self, new: &Preference) -> Result<bool, Error> {
+        let sql = "INSERT INTO preference_entries
+                   (id, scope_type, scope_id, key, value, value_type, version, updated_at, updated_by)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
+        let params = params![
+            new.id,
+            new.scope.kind().as_str(),
+            new.scope.id(),
+            &new.key,
+            &new.value,
+            &new.value_type,
+            new.version,
+            new.updated_at,
+            new.updated_by,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error> {
+        let sql = "UPDATE preference_entries SET value = $3, value_type = $4, version = $2,
+                   updated_at = $5, updated_by = $6 WHERE id = $1 AND version = $2 - 1";
+        let params = params![
+            changed.id,
+            changed.version,
+            &changed.value,
+            &changed.value_type,
+            changed.updated_at,
+            changed.updated_by,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn preference_delete(&mut self, id: PreferenceId, version: i64) -> Result<bool, Error> {
+        let sql = "DELETE FROM preference_entries WHERE id = $1 AND version = $2";
+        Ok(self.execute(sql, params![id, version]).await? == 1)
+    }
+
+    async fn preference_change_append(&mut self, change: &PreferenceChange) -> Result<(), Error> {
+        let sql = "INSERT INTO preference_audit_log (id, entry_id, scope_type, scope_id, key,
+                   old_value, new_value, changed_by, changed_at, reason)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let params = params![
+            Uuid::now_v7(),
+            change.entry,
+            change.scope.kind().as_str(),
+            change.scope.id(),
+            &change.key,
+            change.old.clone(),
+            change.new.clone(),
+            change.by,
+            change.at,
+            change.reason.clone(),
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn preference_change_list(
+        &mut self,
+        entry: PreferenceId,
+        limit: u32,
+    ) -> Result<Vec<PreferenceChange>, Error> {
+        let sql = "SELECT * FROM preference_audit_log WHERE entry_id = $1
+                   ORDER BY id DESC LIMIT $2";
+        self.rows(sql, params![entry, limit]).await?.iter().map(change).collect()
+    }
+}
+
+fn scope(row: &Row) -> Result<Scope, Error> {
+    Scope::new(row.word("scope_type")?, row.get("scope_id")?)
+        .map_err(|error| Error::unreadable("scope_id", error.to_string()))
+}
+
+fn preference(row: &Row) -> Result<Preference, Error> {
+    Ok(Preference {
+        id: row.id("id")?,
+        scope: scope(row)?,
+        key: row.get("key")?,
+        value: row.get("value")?,
+        value_type: row.get("value_type")?,
+        version: row.get("version")?,
+        updated_at: row.get("updated_at")?,
+        updated_by: row.id_opt("updated_by")?,
+    })
+}
+
+fn change(row: &Row) -> Result<PreferenceChange, Error> {
+    Ok(PreferenceChange {
+        entry: row.id("entry_id")?,
+        scope: scope(row)?,
+        key: row.get("key")?,
+        old: row.get("old_value")?,
+        new: row.get("new_value")?,
+        by: row.id_opt("changed_by")?,
+        at: row.get("changed_at")?,
+        reason: row.get("reason")?,
+    })
+}

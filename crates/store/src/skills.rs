@@ -1,0 +1,153 @@
+//! Skills.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ProjectId, SkillId, UserId};
+use cynode_domain::skill::SkillScope;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// The skill's id.
+    pub id: SkillId,
+    /// Its name for people.
+    pub name: String,
+    /// Who can read it.
+    pub scope: SkillScope,
+    /// The project of a project's skill.
+    pub project: Option<ProjectId>,
+    /// Whose it is; nobody's: the system's own.
+    pub owner: Option<UserId>,
+    /// The text; empty where a list leaves it out.
+    pub content: String,
+    /// The SHA-256 of the text, in hex.
+    pub content_sha256: String,
+    /// Grows with every change; 1 at first.
+    pub version: i64,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was written.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Which skills a list shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SkillFilter {
+    /// Those that this user can read: own ones, those of own projects, and global ones. Without:
+    /// all of them.
+    pub reader: Option<UserId>,
+    /// Those of this scope.
+    pub scope: Option<SkillScope>,
+    /// Those of this owner.
+    pub owner: Option<UserId>,
+    /// Those older than this one.
+    pub before: Option<SkillId>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Skills.
+#[async_trait]
+pub trait SkillStore {
+    /// Adds a skill.
+    async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error>;
+    /// The skill with this id.
+    async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error>;
+    /// Skills without content, newest first.
+    async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error>;
+    /// How many skills a user owns.
+    async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error>;
+    /// Writes a skill whose version was `version - 1`; false if it is not that.
+    async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error>;
+    /// Removes a skill; false if there is none.
+    async fn skill_delete(&mut self, id: SkillId) -> Result<bool, Error>;
+}
+
+#[async_trait]
+impl SkillStore for Tx {
+    async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error> {
+        let sql = "INSERT INTO skills (id, name, scope, project_id, owner_id, content,
+                   content_sha256, version, created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let params = params![
+            skill.id,
+            &skill.name,
+            skill.scope.as_str(),
+            skill.project,
+            skill.owner,
+            &skill.content,
+            &skill.content_sha256,
+            skill.version,
+            skill.created_at,
+            skill.updated_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error> {
+        let sql = "SELECT * FROM skills WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(skill).transpose()
+    }
+
+    async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error> {
+        let sql = "SELECT s.id, s.name, s.scope, s.project_id, s.owner_id, '' AS content,
+                   s.content_sha256, s.version, s.created_at, s.updated_at
+                   FROM skills s LEFT JOIN projects p ON p.id = s.project_id
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR s.scope = 'global' OR s.owner_id = $1
+                       OR p.owner_id = $1)
+                   AND ($2 /*pg ::text */ IS NULL OR s.scope = $2)
+                   AND ($3 /*pg ::uuid */ IS NULL OR s.owner_id = $3)
+                   AND ($4 /*pg ::uuid */ IS NULL OR s.id < $4)
+                   ORDER BY s.id DESC LIMIT $5";
+        let scope = filter.scope.map(SkillScope::as_str);
+        let params = params![filter.reader, scope, filter.owner, filter.before, filter.limit];
+        self.rows(sql, params).await?.iter().map(skill).collect()
+    }
+
+    async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error> {
+        let sql = "SELECT count(*) AS skills FROM skills WHERE owner_id = $1";
+        let row = self.row(sql, params![owner]).await?;
+        row.map_or(Ok(0), |row| row.get("skills"))
+    }
+
+    async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error> {
+        let sql = "UPDATE skills SET name = $3, scope = $4, project_id = $5, content = $6,
+                   content_sha256 = $7, version = $2, updated_at = $8
+                   WHERE id = $1 AND version = $2 - 1";
+        let params = params![
+            skill.id,
+            skill.version,
+            &skill.name,
+            skill.scope.as_str(),
+            skill.project,
+            &skill.content,
+            &skill.content_sha256,
+            skill.updated_at,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn skill_delete(&mut self, id: SkillId) -> Result<bool, Error> {
+        let sql = "DELETE FROM skills WHERE id = $1";
+        Ok(self.execute(sql, params![id]).await? == 1)
+    }
+}
+
+fn skill(row: &Row) -> Result<Skill, Error> {
+    Ok(Skill {
+        id: row.id("id")?,
+        name: row.get("name")?,
+        scope: row.word("scope")?,
+        project: row.id_opt("project_id")?,
+        owner: row.id_opt("owner_id")?,
+        content: row.get("content")?,
+        content_sha256: row.get("content_sha256")?,
+        version: row.get("version")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

@@ -1,0 +1,72 @@
+//! Laws of findings.
+
+use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::ids::{FindingId, JobId, TaskId, TokenId, UserId};
+use cynode_domain::policy::Principal;
+use cynode_store::{Finder, Finding, FindingPlace, FindingStore, Store};
+
+use crate::world::{World, at};
+
+fn finding(task: TaskId, message: &str) -> Finding {
+    Finding {
+        id: FindingId::generate(),
+        task,
+        place: FindingPlace::default(),
+        status: FindingStatus::Fail,
+        severity: Severity::Error,
+        message: message.to_owned(),
+        location: None,
+        suggestion: None,
+        by: Finder { agent: Principal::PA, token: None, user: UserId::generate() },
+        created_at: at(1),
+    }
+}
+
+pub(crate) async fn a_finding_reads_back_as_it_was_written(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let whole = Finding {
+        place: FindingPlace {
+            run: Some(run.id),
+            job: Some(JobId::generate()),
+            step_index: Some(3),
+        },
+        status: FindingStatus::NeedsClarification,
+        severity: Severity::Info,
+        location: Some("src/main.rs:7".to_owned()),
+        suggestion: Some("ask".to_owned()),
+        by: Finder {
+            agent: Principal::User,
+            token: Some(TokenId::generate()),
+            user: UserId::generate(),
+        },
+        ..finding(run.task, "whole")
+    };
+    for row in [finding(run.task, "bare"), whole] {
+        let written = row.clone();
+        change!(world.store, tx => tx.finding_insert(&written).await);
+        assert_eq!(look!(world.store, tx => tx.finding_get(row.id).await), Some(row));
+    }
+    let nothing = look!(world.store, tx => tx.finding_get(FindingId::generate()).await);
+    assert_eq!(nothing, None);
+}
+
+pub(crate) async fn findings_of_a_task_are_paged_newest_first(store: Store) {
+    let world = World::new(store).await;
+    let (task, other) = (world.task("a").await, world.task("b").await);
+    for message in ["1", "2", "3"] {
+        let (row, strange) = (finding(task, message), finding(other, message));
+        change!(world.store, tx => {
+            tx.finding_insert(&row).await?;
+            tx.finding_insert(&strange).await
+        });
+    }
+
+    let page = look!(world.store, tx => tx.finding_list(task, None, 2).await);
+    let before = page[1].id;
+    let rest = look!(world.store, tx => tx.finding_list(task, Some(before), 2).await);
+
+    let messages: Vec<_> = page.iter().chain(&rest).map(|finding| &*finding.message).collect();
+    assert_eq!(messages, ["3", "2", "1"]);
+    assert_eq!(look!(world.store, tx => tx.finding_count(task).await), 3);
+}

@@ -1,0 +1,123 @@
+//! Laws of preferences.
+
+use cynode_domain::ids::{GroupId, PreferenceId, ProjectId, TaskId, UserId};
+use cynode_domain::preference::Scope;
+use cynode_store::{Preference, PreferenceChange, PreferenceStore, Store};
+use serde_json::{Value, json};
+
+use crate::world::at;
+
+fn preference(scope: Scope, key: &str, value: Value) -> Preference {
+    Preference {
+        id: PreferenceId::generate(),
+        scope,
+        key: key.to_owned(),
+        value,
+        value_type: "string".to_owned(),
+        version: 1,
+        updated_at: at(1),
+        updated_by: Some(UserId::generate()),
+    }
+}
+
+pub(crate) async fn a_scope_has_one_preference_for_a_key(store: Store) {
+    let scopes = [
+        Scope::System,
+        Scope::Group(GroupId::generate()),
+        Scope::User(UserId::generate()),
+        Scope::Project(ProjectId::generate()),
+        Scope::Task(TaskId::generate()),
+        Scope::Task(TaskId::generate()),
+    ];
+    for scope in scopes {
+        let row = preference(scope, "a.b", json!(format!("{scope:?}")));
+        let (first, second) = (row.clone(), preference(scope, "a.b", json!("second")));
+        assert!(change!(store, tx => tx.preference_insert(&first).await));
+        assert!(!change!(store, tx => tx.preference_insert(&second).await), "{scope:?}");
+        assert_eq!(look!(store, tx => tx.preference_get(scope, "a.b").await), Some(row));
+        assert_eq!(look!(store, tx => tx.preference_get(scope, "A.b").await), None);
+        assert_eq!(look!(store, tx => tx.preference_count(scope).await), 1);
+    }
+}
+
+pub(crate) async fn a_preference_is_replaced_and_removed_by_version(store: Store) {
+    let first = preference(Scope::System, "a", Value::Null);
+    let row = first.clone();
+    change!(store, tx => tx.preference_insert(&row).await);
+    for version in [1, 3] {
+        let stale = Preference { version, ..first.clone() };
+        assert!(!change!(store, tx => tx.preference_update(&stale).await), "{version}");
+    }
+    let second = Preference {
+        value: json!({"b": [1, "\u{0}"]}),
+        value_type: "object".to_owned(),
+        version: 2,
+        updated_at: at(2),
+        updated_by: None,
+        ..first.clone()
+    };
+    let row = second.clone();
+
+    assert!(change!(store, tx => tx.preference_update(&row).await));
+
+    let found = look!(store, tx => tx.preference_get(Scope::System, "a").await);
+    assert_eq!(found, Some(second));
+    assert!(!change!(store, tx => tx.preference_delete(first.id, 1).await));
+    assert!(change!(store, tx => tx.preference_delete(first.id, 2).await));
+    assert_eq!(look!(store, tx => tx.preference_get(Scope::System, "a").await), None);
+}
+
+pub(crate) async fn preferences_are_listed_by_prefix_and_page_within_their_scope(store: Store) {
+    let scope = Scope::User(UserId::generate());
+    for key in ["code.b", "code.a", "Code.c", "other", "code.A"] {
+        let (row, other) =
+            (preference(scope, key, json!("x")), preference(Scope::System, key, json!("y")));
+        change!(store, tx => {
+            tx.preference_insert(&row).await?;
+            tx.preference_insert(&other).await
+        });
+    }
+    let keys = |entries: Vec<Preference>| -> Vec<String> {
+        entries.into_iter().map(|entry| entry.key).collect()
+    };
+
+    let all = look!(store, tx => tx.preference_list(scope, "code.", None, 10).await);
+    let second = look!(store, tx => tx.preference_list(scope, "code.", Some("code.A"), 1).await);
+    let every = look!(store, tx => tx.preference_list(Scope::System, "", None, 10).await);
+
+    assert_eq!(keys(all), ["code.A", "code.a", "code.b"]);
+    assert_eq!(keys(second), ["code.a"]);
+    assert_eq!(every.len(), 5);
+}
+
+pub(crate) async fn changes_of_a_preference_outlive_it(store: Store) {
+    let row = preference(Scope::System, "a", json!("x"));
+    let id = row.id;
+    let made = PreferenceChange {
+        entry: id,
+        scope: row.scope,
+        key: row.key.clone(),
+        old: None,
+        new: Some(Value::Null),
+        by: row.updated_by,
+        at: at(1),
+        reason: None,
+    };
+    let removed = PreferenceChange {
+        old: Some(Value::Null),
+        new: None,
+        reason: Some("tidying".to_owned()),
+        ..made.clone()
+    };
+    let (first, second) = (made.clone(), removed.clone());
+
+    change!(store, tx => {
+        tx.preference_insert(&row).await?;
+        tx.preference_change_append(&first).await?;
+        tx.preference_delete(id, 1).await?;
+        tx.preference_change_append(&second).await
+    });
+
+    let changes = look!(store, tx => tx.preference_change_list(id, 10).await);
+    assert_eq!(changes, [removed, made]);
+}
