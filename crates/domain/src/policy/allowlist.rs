@@ -77,7 +77,11 @@ const PM: &[&str] = &[
     "persona.list",
     "persona.get",
     "pm.*",
-    "apmas_*",
+    "apmas_pm_instruct",
+    "apmas_create_plan",
+    "apmas_route_work",
+    "apmas_get_work_status",
+    "apmas_get_context",
 ];
 
 /// Analysts read, and write findings.
@@ -103,6 +107,9 @@ const PA: &[&str] = &[
     "persona.get",
     "apmas_report_to_pm",
     "apmas_get_context",
+    "apmas_heartbeat",
+    "apmas_request_help",
+    "apmas_get_work_status",
 ];
 
 /// Sandboxed agents work on their own task.
@@ -180,6 +187,22 @@ mod tests {
         }
         for tool in ["db.task.create", "db.task.cancel", "artifact.put", "node.list", "git.push"] {
             assert!(!is_allowlisted(Principal::PA, tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn agents_report_and_only_the_managers_side_instructs_plans_and_routes() {
+        for tool in ["apmas_pm_instruct", "apmas_create_plan", "apmas_route_work"] {
+            assert!(is_allowlisted(Principal::PM, tool), "{tool}");
+            assert!(!is_allowlisted(Principal::PA, tool), "{tool}");
+            assert!(!is_allowlisted(Principal::SANDBOX, tool), "{tool}");
+        }
+        for tool in ["apmas_submit_work", "apmas_complete", "apmas_checkpoint"] {
+            assert!(is_allowlisted(Principal::SANDBOX, tool), "{tool}");
+            assert!(!is_allowlisted(Principal::PM, tool), "{tool}");
+        }
+        for caller in Principal::ALL {
+            assert!(is_allowlisted(*caller, "apmas_get_context"), "{caller}");
         }
     }
 
