@@ -1,0 +1,64 @@
+//! What verifications found.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::ids::{FindingId, JobId, RunId, TaskId, TokenId, UserId};
+use cynode_domain::policy::Principal;
+use serde::{Deserialize, Serialize};
+
+/// A finding to be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateFinding {
+    /// What it says about the work.
+    pub status: FindingStatus,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was found.
+    pub message: String,
+    /// Where: a file, a line, a criterion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// The step of the plan that was verified, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_index: Option<u32>,
+    /// The job whose result was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<JobId>,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct FindingView {
+    /// The finding's id.
+    pub id: FindingId,
+    /// The task that was verified.
+    pub task_id: TaskId,
+    /// Its run at that time.
+    pub run_id: Option<RunId>,
+    /// The job whose result was verified.
+    pub job_id: Option<JobId>,
+    /// The step of the plan that was verified, from 0.
+    pub step_index: Option<u32>,
+    /// What it says about the work.
+    pub status: FindingStatus,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was found.
+    pub message: String,
+    /// Where: a file, a line, a criterion.
+    pub location: Option<String>,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+    /// In which role somebody found it.
+    pub agent_type: Principal,
+    /// With which token.
+    pub token_id: Option<TokenId>,
+    /// For which user.
+    pub user_id: UserId,
+    /// When.
+    pub created_at: DateTime<Utc>,
+}
