@@ -1,71 +1,117 @@
-//! `cargo xtask conformance`: the official MCP conformance suites and SDK clients.
+//! `cargo xtask conformance`: the official MCP conformance suites and clients, and servers of others.
 //!
-//! Start at `run`. The suites judge our fixture server bare, and then the gateway with that fixture
-//! behind it: what passes bare must pass through. `suites` says what is run, `report` reads what
-//! came of it, `shim` adds the token that the suites cannot send.
+//! Start at [`run`], or at [`judge_all`], which is the part of `cargo xtask test`. `suites` judges
+//! our fixture server bare, and the gateway with that fixture behind it: what passes bare must pass
+//! through. `upstream` judges the gateway as a client; `clients` and `servers` let programs of others
+//! speak through it. `report` reads what the suites found, `shim` adds the token that they cannot send.
 
 mod clients;
 mod gateway;
 mod http;
+mod interop;
 mod packages;
 mod process;
 mod report;
+mod servers;
 mod shim;
 mod suites;
+mod upstream;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
 use self::gateway::Gateway;
+use self::packages::{Packages, Wanted};
 use self::process::Program;
 use self::shim::Shim;
+use crate::guardrails::evidence::Outcome;
 use crate::tool;
+
+pub(crate) use self::interop::forget;
+pub use self::interop::{SENTENCES, judge_all, recorded};
 
 /// What to judge.
 #[derive(Debug, Clone, Copy, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConformanceArgs {
     /// Judge the gateway too, with the fixture behind it
     #[arg(long)]
     pub through_gateway: bool,
+    /// Judge the gateway's way to installed servers, with the suite's client scenarios
+    #[arg(long)]
+    pub upstream: bool,
     /// Let the official Python and TypeScript clients list and call tools too
     #[arg(long)]
     pub sdks: bool,
-    /// Leave the suites out: only the clients
-    #[arg(long, requires = "sdks")]
+    /// Install servers of others behind the gateway, and call them
+    #[arg(long)]
+    pub servers: bool,
+    /// Leave out the suites that judge servers
+    #[arg(long)]
     pub no_suites: bool,
 }
 
 /// Runs what was asked; whether everything that counts passed.
 pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
-    let packages = packages::install(args.sdks)?;
-    let mut build = tool::cargo(&["build", "-p", "cynode-mcp-fixture"]);
-    if args.through_gateway {
-        build.args(["-p", "cynode-orchestrator"]);
-    }
-    tool::must_succeed(&mut build)?;
-
+    let wanted = if args.sdks || args.servers { Wanted::ClientsAndServers } else { Wanted::Suites };
+    let packages = packages::install(wanted)?;
+    build(args)?;
     let fixture = Program::fixture()?;
-    let gateway = args.through_gateway.then(|| Gateway::start(fixture.url())).transpose()?;
+    let gateway = needs_gateway(args)
+        .then(|| Gateway::start(fixture.url(), &exposed(&packages)))
+        .transpose()?;
+    let mut cases = vec![];
     let mut fine = true;
     if !args.no_suites {
-        let bare = suites::run(out, &packages, "bare", fixture.url())?;
-        let through = match &gateway {
-            None => None,
-            Some(gateway) => {
-                let shim = Shim::start(gateway.endpoint(), gateway.token())?;
-                Some(suites::run(out, &packages, "through", &shim.url())?)
-            }
-        };
-        fine &= report::print(out, &bare, through.as_deref())?;
+        let bare = suites::run(&packages, "bare", fixture.url())?;
+        let through = gateway.as_ref().map(|gateway| {
+            let shim = Shim::start(&gateway.of_fixture(), gateway.token())?;
+            suites::run(&packages, "through", &shim.url())
+        });
+        fine &= report::print(out, &bare, through.transpose()?.as_deref())?;
+    }
+    if args.upstream {
+        cases.extend(interop::upstream(out, &packages)?);
     }
     if args.sdks {
-        fine &= clients::run(out, &packages, "bare", fixture.url(), None)?;
+        cases.extend(interop::clients(out, &packages, "bare", (fixture.url(), None))?);
         if let Some(gateway) = &gateway {
-            let url = gateway.endpoint().url();
-            fine &= clients::run(out, &packages, "through", &url, Some(gateway.token()))?;
+            let place = (&*gateway.of_fixture().url(), Some(gateway.token()));
+            cases.extend(interop::clients(out, &packages, "through", place)?);
         }
     }
-    Ok(fine)
+    if let (true, Some(gateway)) = (args.servers, &gateway) {
+        cases.extend(interop::servers(out, &packages, gateway)?);
+    }
+    Ok(fine && cases.iter().all(|case| case.outcome == Outcome::Passed))
+}
+
+fn needs_gateway(args: ConformanceArgs) -> bool {
+    args.through_gateway || args.servers
+}
+
+/// Builds what is judged, all at once: cargo would build again what two commands share.
+fn build(args: ConformanceArgs) -> Result<()> {
+    let mut build = tool::cargo(&["build", "--bins", "-p", "cynode-mcp-fixture"]);
+    if needs_gateway(args) {
+        build.args(["-p", "cynode-orchestrator", "-p", "cynork"]);
+    }
+    if args.upstream {
+        build.args(["-p", "cynode-gateway", "--example", "conformance_client"]);
+    }
+    tool::must_succeed(&mut build)
+}
+
+/// What servers of others need to read when they run in the sandbox.
+fn exposed(packages: &Packages) -> Vec<PathBuf> {
+    let node = packages.node_path();
+    let places = [
+        node.parent().map_or(node.clone(), PathBuf::from),
+        packages.typescript(),
+        packages.python_home(packages::Generation::V2),
+    ];
+    places.into_iter().filter(|place| place.exists()).collect()
 }

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::http::{self, Endpoint};
+use super::http::Endpoint;
 use super::process::Program;
 use crate::tool;
 
@@ -20,7 +20,8 @@ const SLUG: &str = "fixture";
 /// A gateway in front of the fixture.
 #[derive(Debug)]
 pub(super) struct Gateway {
-    endpoint: Endpoint,
+    directory: PathBuf,
+    address: std::net::SocketAddr,
     token: String,
     // Ends the orchestrator when the gateway is no longer needed.
     _program: Program,
@@ -28,12 +29,17 @@ pub(super) struct Gateway {
 
 impl Gateway {
     /// Starts an orchestrator on an empty data directory and installs the server at `fixture`.
-    pub(super) fn start(fixture: &str) -> Result<Self> {
+    /// Servers that are processes may read `exposed`.
+    pub(super) fn start(fixture: &str, exposed: &[PathBuf]) -> Result<Self> {
         let directory = tool::target_dir().join("conformance/gateway");
         if directory.exists() {
             fs::remove_dir_all(&directory).context("cannot empty the data directory")?;
         }
         fs::create_dir_all(&directory)?;
+        let exposed: Vec<_> = exposed.iter().map(|path| path.to_string_lossy()).collect();
+        // A list of strings is written alike in JSON and TOML.
+        let config = format!("[gateway]\nexpose = {}\n", json!(exposed));
+        fs::write(directory.join("cynode.toml"), config)?;
         let log = fs::File::create(directory.join("orchestrator.log"))?;
         let mut command = Command::new(tool::target_dir().join("debug/cynode-orchestrator"));
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
@@ -41,25 +47,43 @@ impl Gateway {
         let mut program = Program::start(&mut command)?;
 
         let address = wait_for(&mut program, &directory.join("orchestrator.addr"))?;
-        let admin = wait_for(&mut program, &directory.join("admin.token"))?;
+        wait_for(&mut program, &directory.join("admin.token"))?;
         let address = address.trim_start_matches("http://").parse().context("no address")?;
-        let at = |path: &str| Endpoint { address, path: path.to_owned() };
-        let transport = json!({ "type": "http", "url": fixture });
-        http::post(&at("/v1/servers"), &admin, &json!({ "slug": SLUG, "transport": transport }))?;
-        let wanted = json!({ "agent_type": "pm", "name": "conformance" });
-        let issued = http::post(&at("/v1/agent-tokens"), &admin, &wanted)?;
-        let token = issued["secret"].as_str().context("no secret was issued")?.to_owned();
-        Ok(Self { endpoint: at(&format!("/mcp/{SLUG}")), token, _program: program })
+        let mut gateway = Self { directory, address, token: String::new(), _program: program };
+        gateway.cynork(&["servers", "add-http", SLUG, fixture])?;
+        let issued = gateway.cynork(&["agent-token", "issue", "conformance", "--agent", "pm"])?;
+        let secret = issued["secret"].as_str().context("no secret was issued")?;
+        secret.clone_into(&mut gateway.token);
+        Ok(gateway)
     }
 
     /// The virtual server over the fixture.
-    pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub(super) fn of_fixture(&self) -> Endpoint {
+        Endpoint { address: self.address, path: format!("/mcp/{SLUG}") }
+    }
+
+    /// The endpoint with the tools of all servers.
+    pub(super) fn of_everything(&self) -> Endpoint {
+        Endpoint { address: self.address, path: "/mcp".to_owned() }
     }
 
     /// The token of a project manager.
     pub(super) fn token(&self) -> &str {
         &self.token
+    }
+
+    /// What the administrator's `cynork` says.
+    pub(super) fn cynork(&self, args: &[&str]) -> Result<Value> {
+        let mut command = Command::new(tool::target_dir().join("debug/cynork"));
+        command.args(["--output", "json", "--gateway-url"]).arg(format!("http://{}", self.address));
+        command.arg("--token-file").arg(self.directory.join("admin.token")).args(args);
+        // Nothing of the user's own set-up has a say here.
+        command.env_remove("CYNORK_TOKEN").env("XDG_CONFIG_HOME", &self.directory);
+        let output = command.stdin(Stdio::null()).output().context("cynork does not start")?;
+        if !output.status.success() {
+            bail!("cynork {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        serde_json::from_slice(&output.stdout).context("cynork printed no JSON")
     }
 }
 

@@ -1,10 +1,12 @@
-//! The little HTTP that is needed to set a gateway up.
+//! Places on this machine that speak HTTP.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+
+/// How long a server may take to listen.
+const START_UP: Duration = Duration::from_secs(30);
 
 /// A place on this machine.
 #[derive(Debug, Clone)]
@@ -14,29 +16,25 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
+    /// A free port, for a server that cannot choose one by itself.
+    pub(super) fn free(path: &str) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("there is no free port")?;
+        Ok(Self { address: listener.local_addr()?, path: path.to_owned() })
+    }
+
     pub(super) fn url(&self) -> String {
         format!("http://{}{}", self.address, self.path)
     }
-}
 
-/// Posts JSON and returns the JSON answer; anything but success is an error.
-pub(super) fn post(to: &Endpoint, token: &str, body: &Value) -> Result<Value> {
-    let body = body.to_string();
-    let mut stream = TcpStream::connect(to.address).context("nobody listens")?;
-    write!(
-        stream,
-        "POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        to.path,
-        to.address,
-        body.len(),
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).context("the answer is not text")?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no end of head")?;
-    let status = head.split(' ').nth(1).unwrap_or_default();
-    if !status.starts_with('2') {
-        bail!("POST {} answered {status}: {body}", to.path);
+    /// Waits until somebody listens.
+    pub(super) fn wait(&self) -> Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < START_UP {
+            if TcpStream::connect(self.address).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("nobody listens at {}", self.address)
     }
-    serde_json::from_str(body).context("the answer is not JSON")
 }

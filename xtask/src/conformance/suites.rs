@@ -1,10 +1,10 @@
-//! Which suites are run, and how.
+//! The suites that judge servers: which are run, and how.
 
 use std::fs;
-use std::io::Write;
 use std::process::Stdio;
+use std::thread;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 
 use super::packages::Packages;
 use super::report::{self, Scenario};
@@ -12,9 +12,9 @@ use crate::tool;
 
 /// One run of a suite.
 #[derive(Debug)]
-pub(super) struct Suite {
+struct Suite {
     /// What people call it.
-    pub(super) name: &'static str,
+    name: &'static str,
     /// The package that holds it.
     alias: &'static str,
     arguments: &'static [&'static str],
@@ -44,39 +44,41 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// Runs every suite against `url`; what each scenario came to.
-pub(super) fn run(
-    out: &mut dyn Write,
-    packages: &Packages,
-    label: &str,
-    url: &str,
-) -> Result<Vec<Scenario>> {
-    let mut scenarios = Vec::new();
-    for suite in SUITES {
-        writeln!(out, "conformance: {} {label}", suite.name)?;
-        out.flush()?;
-        let directory = tool::target_dir().join("conformance/results").join(label).join(suite.name);
-        if directory.exists() {
-            fs::remove_dir_all(&directory).context("cannot remove the last results")?;
-        }
-        fs::create_dir_all(&directory)?;
-        let package = packages.suite(suite.alias);
-        let log = fs::File::create(directory.join("output.txt"))?;
-        let mut command = packages.node();
-        command.arg(package.join("dist/index.js")).args(["server", "--url", url]);
-        command.args(suite.arguments).arg("--output-dir").arg(&directory);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // Its exit code says less than its results, which are read next.
-        command.status().context("the suite does not start")?;
-        let scored = match suite.requirements {
-            None => None,
-            Some(revision) => {
-                let file = package.join(format!("requirements/{revision}.yaml"));
-                let text = fs::read_to_string(&file).context("the list of what counts is gone")?;
-                Some(report::scored(&text))
-            }
+/// Runs every suite against `url`, all at once; what each scenario came to.
+pub(super) fn run(packages: &Packages, label: &str, url: &str) -> Result<Vec<Scenario>> {
+    let ran = thread::scope(|scope| {
+        let running: Vec<_> = SUITES
+            .iter()
+            .map(|suite| scope.spawn(move || run_one(packages, label, url, suite)))
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err(anyhow!("a suite could not be run")))
         };
-        scenarios.extend(report::read(suite.name, &directory, scored.as_deref())?);
+        running.into_iter().map(join).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(ran.into_iter().flatten().collect())
+}
+
+fn run_one(packages: &Packages, label: &str, url: &str, suite: &Suite) -> Result<Vec<Scenario>> {
+    let directory = tool::target_dir().join("conformance/results").join(label).join(suite.name);
+    if directory.exists() {
+        fs::remove_dir_all(&directory).context("cannot remove the last results")?;
     }
-    Ok(scenarios)
+    fs::create_dir_all(&directory)?;
+    let log = fs::File::create(directory.join("output.txt"))?;
+    let mut command = packages.node();
+    command.arg(packages.suite(suite.alias).join("dist/index.js")).args(["server", "--url", url]);
+    command.args(suite.arguments).arg("--output-dir").arg(&directory);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    // Its exit code says less than its results, which are read next.
+    command.status().context("the suite does not start")?;
+    let scored = suite.requirements.map(|revision| required(packages, revision, "server"));
+    report::read(suite.name, &directory, scored.transpose()?.as_deref())
+}
+
+/// The scenarios of a part, `server` or `client`, that a revision requires.
+pub(super) fn required(packages: &Packages, revision: &str, part: &str) -> Result<Vec<String>> {
+    let file = packages.suite("conformance-next").join(format!("requirements/{revision}.yaml"));
+    let text = fs::read_to_string(&file).context("the list of what counts is gone")?;
+    Ok(report::scored(&text, part))
 }

@@ -60,6 +60,13 @@ impl Evidence {
         Self { tests: tests.into_iter().collect() }
     }
 
+    /// This evidence and more.
+    #[must_use]
+    pub fn and(mut self, tests: impl IntoIterator<Item = (String, Outcome)>) -> Self {
+        self.tests.extend(tests);
+        self
+    }
+
     /// Evidence that all of `tests` passed.
     pub fn all_passed<'a>(tests: impl IntoIterator<Item = &'a str>) -> Self {
         Self::of(tests.into_iter().map(|name| (name.to_owned(), Outcome::Passed)))

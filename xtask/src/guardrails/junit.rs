@@ -2,6 +2,8 @@
 //!
 //! This reads the tags of a well-formed report and no more; it is not a general XML reader.
 
+use std::fmt::Write as _;
+
 use super::evidence::Outcome;
 
 /// The test cases of a run.
@@ -55,6 +57,27 @@ pub fn parse(xml: &str) -> Report {
         }
     }
     report
+}
+
+/// Writes a report that [`parse`] reads.
+pub fn write(cases: &[Case]) -> String {
+    let mut xml = "<testsuites>\n".to_owned();
+    for case in cases {
+        let inside = match case.outcome {
+            Outcome::Failed => "<failure/>",
+            Outcome::Skipped | Outcome::Listed => "<skipped/>",
+            Outcome::Passed => "",
+        };
+        let (name, binary) = (escaped(&case.name), escaped(&case.binary));
+        let _ =
+            writeln!(xml, "<testcase name=\"{name}\" classname=\"{binary}\">{inside}</testcase>");
+    }
+    xml.push_str("</testsuites>\n");
+    xml
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn end_last(report: &mut Report, outcome: Outcome) {
@@ -134,6 +157,18 @@ mod tests {
                 ("cynode-x::short".to_owned(), Outcome::Passed),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        let case = |name: &str, outcome| Case {
+            binary: "interop::\"a\" & <b>".to_owned(),
+            name: name.to_owned(),
+            outcome,
+        };
+        let cases = vec![case("holds", Outcome::Passed), case("breaks", Outcome::Failed)];
+
+        assert_eq!(parse(&write(&cases)), Report { cases });
     }
 
     #[test]
