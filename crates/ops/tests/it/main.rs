@@ -3,6 +3,9 @@
 
 mod agents;
 mod audit;
+mod messages;
 mod registry;
 mod rules;
+mod team;
+mod work;
 mod world;

@@ -1,0 +1,104 @@
+//! Cutting a task into units of work.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::TaskId;
+use cynode_domain::status::WorkUnitStatus;
+use cynode_domain::work::{WorkComponent, order};
+use cynode_store::{Tx, WorkPlan, WorkStore, WorkUnit};
+use cynode_wire::work::{CreatePlan, WorkQuery, WorkStatusView};
+
+use super::board::Board;
+use super::look::status;
+use super::{Work, WorkError, save};
+use crate::Caller;
+use crate::messages::{check_text, open_task};
+use crate::signals::Topic;
+
+impl Work {
+    /// Makes the plan of a task; units that can begin are given to their roles at once. The same
+    /// plan again changes nothing.
+    pub async fn plan(
+        &self,
+        caller: &Caller,
+        request: CreatePlan,
+    ) -> Result<WorkStatusView, WorkError> {
+        for component in &request.components {
+            check_text("the description of a component", &component.description)?;
+        }
+        order(&request.components).map_err(WorkError::Invalid)?;
+        let (caller, now) = (caller.clone(), self.clock.now());
+        let made = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let task = open_task(tx, &caller, request.task_id).await?;
+                    let plan = WorkPlan {
+                        task: request.task_id,
+                        issue_number: request.issue_number,
+                        components: request.components,
+                        created_at: now,
+                        completed_at: None,
+                    };
+                    if let Some(board) = insert(tx, &plan).await? {
+                        save(tx, &task, &board).await?;
+                    }
+                    status(tx, request.task_id, &WorkQuery::default()).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(made)
+    }
+}
+
+/// Stores the plan with its units, unless the task has the same already.
+async fn insert(tx: &mut Tx, plan: &WorkPlan) -> Result<Option<Board>, WorkError> {
+    if let Some(before) = tx.work_plan_get(plan.task).await? {
+        let is_same =
+            before.components == plan.components && before.issue_number == plan.issue_number;
+        return if is_same { Ok(None) } else { Err(WorkError::PlanExists) };
+    }
+    let ordered = order(&plan.components).map_err(WorkError::Invalid)?;
+    let units = units_of(plan.task, &ordered, plan.created_at);
+    if !tx.work_plan_insert(plan, &units).await? {
+        return Err(WorkError::PlanExists);
+    }
+    let mut board = Board::new(plan.components.clone(), units, plan.created_at);
+    board.advance()?;
+    Ok(Some(board))
+}
+
+/// The units of components, in the order in which they can be done.
+pub(super) fn units_of(
+    task: TaskId,
+    components: &[&WorkComponent],
+    now: DateTime<Utc>,
+) -> Vec<WorkUnit> {
+    let mut units = vec![];
+    for component in components {
+        let kinds = component.kinds();
+        for kind in &kinds {
+            units.push(WorkUnit {
+                task,
+                id: kind.unit_id(&component.name),
+                position: u32::try_from(units.len()).unwrap_or(u32::MAX),
+                component: component.name.clone(),
+                kind: *kind,
+                status: WorkUnitStatus::Pending,
+                role: kind.role().to_owned(),
+                agent: None,
+                parent: kind.parent(&kinds).map(|parent| parent.unit_id(&component.name)),
+                artifact_path: None,
+                summary: None,
+                metadata: None,
+                notes: None,
+                revision_count: 0,
+                revision_feedback: None,
+                assigned_at: None,
+                completed_at: None,
+                updated_at: now,
+            });
+        }
+    }
+    units
+}

@@ -1,0 +1,172 @@
+//! A task with agents at work on it.
+
+use chrono::Utc;
+use cynode_domain::agent::Role;
+use cynode_domain::ids::{JobId, MessageId, RunId, TaskId, TokenId, TraceId};
+use cynode_domain::policy::Principal;
+use cynode_domain::status::RunStatus;
+use cynode_ops::agents::AgentIdentity;
+use cynode_ops::{Blobs, Messages, Signals, Tasks, Work};
+use cynode_store::{JobStore, NewJob, Run, WorkflowStore};
+use cynode_wire::apmas::{
+    CompleteAgent, GetContext, Heartbeat, HeartbeatView, InstructAgent, MessageQuery, ReportToPm,
+};
+use cynode_wire::page::Page;
+use cynode_wire::tasks::CreateTask;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// One task of bob's, with its agents and its manager.
+pub(crate) struct Team {
+    pub(crate) world: World,
+    pub(crate) messages: Messages,
+    pub(crate) work: Work,
+    pub(crate) tasks: Tasks,
+    pub(crate) task: TaskId,
+}
+
+impl Team {
+    pub(crate) async fn new() -> Self {
+        let world = World::new().await;
+        let signals = Signals::new(world.store.engine());
+        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let tasks = Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs);
+        let messages = Messages::new(store.clone(), clock.clone(), signals.clone());
+        let work = Work::new(store, clock, signals);
+        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
+        let asked: CreateTask = serde_json::from_value(asked).unwrap();
+        let task = tasks.create(&world.bob, asked).await.unwrap().id;
+        Self { world, messages, work, tasks, task }
+    }
+
+    /// Somebody with a token of their own that no job is bound to.
+    pub(crate) fn agent(&self) -> AgentIdentity {
+        AgentIdentity {
+            token_id: TokenId::generate(),
+            agent: Principal::SANDBOX,
+            user: self.world.bob.user,
+            caller: self.world.bob.clone(),
+            groups: vec![],
+            roles: vec![],
+            project: None,
+            task: Some(self.task),
+            run: None,
+            job: None,
+            session: None,
+            expires_at: None::<chrono::DateTime<Utc>>,
+        }
+    }
+
+    /// An agent in a job of its own.
+    pub(crate) async fn in_job(&self, attempt: u32) -> AgentIdentity {
+        let run = Run {
+            id: RunId::generate(),
+            task: self.task,
+            trace: TraceId::generate(),
+            status: RunStatus::Pending,
+        };
+        let job = NewJob {
+            id: JobId::generate(),
+            task: self.task,
+            run: run.id,
+            step_index: 0,
+            attempt,
+            pinned_node: None,
+            payload: json!({}),
+        };
+        let id = job.id;
+        self.world
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.run_insert(&run).await?;
+                    tx.job_insert(&job).await.map(drop)
+                })
+            })
+            .await
+            .map_err(|fault: cynode_ops::StoreError| fault)
+            .unwrap();
+        AgentIdentity { job: Some(id), ..self.agent() }
+    }
+
+    pub(crate) fn beat(&self, role: &str) -> Heartbeat {
+        Heartbeat {
+            task_id: self.task,
+            agent_role: named(role),
+            status: cynode_domain::agent::Activity::Working,
+            progress: None,
+            estimated_context_usage: None,
+            acknowledge: vec![],
+        }
+    }
+
+    pub(crate) async fn heartbeat(&self, who: &AgentIdentity, role: &str) -> HeartbeatView {
+        self.messages.heartbeat(who, self.beat(role)).await.unwrap()
+    }
+
+    pub(crate) fn report(&self, kind: &str, payload: Value) -> ReportToPm {
+        ReportToPm {
+            task_id: self.task,
+            agent_role: named("developer"),
+            message_type: kind.to_owned(),
+            component: "auth".to_owned(),
+            payload,
+            idempotency_key: None,
+        }
+    }
+
+    pub(crate) fn done(&self, summary: &str) -> ReportToPm {
+        self.report("work_completed", json!({ "summary": summary }))
+    }
+
+    pub(crate) fn completion(&self, role: &str) -> CompleteAgent {
+        CompleteAgent {
+            task_id: self.task,
+            agent_role: named(role),
+            summary: "all of it".to_owned(),
+            artifacts: vec!["a.rs".to_owned()],
+            notes: None,
+        }
+    }
+
+    pub(crate) async fn instruct(&self, role: &str, kind: &str) -> MessageId {
+        let request = self.instruction(role, kind);
+        self.messages.instruct(&self.world.bob, request).await.unwrap().id
+    }
+
+    pub(crate) fn instruction(&self, role: &str, kind: &str) -> InstructAgent {
+        InstructAgent {
+            task_id: self.task,
+            to_agent: named(role),
+            instruction_type: kind.parse().unwrap(),
+            instructions: format!("please {kind}"),
+            context: None,
+            idempotency_key: None,
+        }
+    }
+
+    pub(crate) fn look(&self, role: Option<&str>) -> GetContext {
+        GetContext {
+            task_id: self.task,
+            agent_role: role.map(named),
+            include: None,
+            agent_roles: vec![],
+            message_limit: None,
+        }
+    }
+
+    /// What waits for the manager, oldest first, as sender and type.
+    pub(crate) async fn inbox(&self) -> Vec<(String, String)> {
+        let query =
+            MessageQuery { unprocessed: true, oldest_first: true, ..MessageQuery::default() };
+        let within = (None, Some(self.task));
+        let Page { items, .. } = self.messages.list(&self.world.bob, within, query).await.unwrap();
+        items.into_iter().map(|message| (message.sender, message.subtype)).collect()
+    }
+}
+
+pub(crate) fn named(role: &str) -> Role {
+    role.parse().unwrap()
+}
