@@ -1,4 +1,4 @@
-//! What the tests need from the machine: nextest and the `PostgreSQL` server programs.
+//! What the tests need from the machine: nextest, the `PostgreSQL` server programs and Chromium.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +17,14 @@ const POSTGRES_HELP: &str = "the tests need the PostgreSQL server programs initd
 (15 or newer), in PATH or under /usr/lib/postgresql. Install them with your system's package \
 manager, such as `sudo apt-get install postgresql` (Debian, Ubuntu), `sudo dnf install \
 postgresql-server` (Fedora) or `brew install postgresql`, then run this again";
+
+/// What drives the browser that looks at the console, and the browser.
+const BROWSER_PROGRAMS: &[&str] = &["chromedriver", "chromium"];
+
+const BROWSER_HELP: &str = "the tests need Chromium and its driver, as the programs chromium and \
+chromedriver in PATH. Install them with your system's package manager, such as `sudo apt-get install \
+chromium chromium-driver` (Debian) or `sudo dnf install chromium chromedriver` (Fedora), then run this \
+again";
 
 /// `cargo nextest`, installed under the target directory if the machine has none.
 pub fn nextest() -> Result<Command> {
@@ -39,16 +47,37 @@ pub fn postgres() -> Result<PathBuf> {
     if let Some(directory) = postgres_directory() {
         return Ok(directory);
     }
-    if nix::unistd::geteuid().is_root() && tool::in_path("apt-get").is_some() {
-        tool::must_succeed(Command::new("apt-get").arg("update"))?;
-        let mut install = Command::new("apt-get");
-        install.env("DEBIAN_FRONTEND", "noninteractive");
-        tool::must_succeed(install.args(["install", "-y", "postgresql"]))?;
-    }
+    install_if_possible(&["postgresql"])?;
     match postgres_directory() {
         Some(directory) => Ok(directory),
         None => bail!(POSTGRES_HELP),
     }
+}
+
+/// Makes sure that a browser and its driver are there; installs them if that is possible.
+pub fn browser() -> Result<PathBuf> {
+    if !has_browser() {
+        install_if_possible(&["chromium", "chromium-driver"])?;
+    }
+    match tool::in_path(BROWSER_PROGRAMS[0]) {
+        Some(driver) if has_browser() => Ok(driver),
+        _ => bail!(BROWSER_HELP),
+    }
+}
+
+fn has_browser() -> bool {
+    BROWSER_PROGRAMS.iter().all(|program| tool::in_path(program).is_some())
+}
+
+/// Installs packages of Debian and its kin, where this process may.
+fn install_if_possible(packages: &[&str]) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() || tool::in_path("apt-get").is_none() {
+        return Ok(());
+    }
+    tool::must_succeed(Command::new("apt-get").arg("update"))?;
+    let mut install = Command::new("apt-get");
+    install.env("DEBIAN_FRONTEND", "noninteractive").args(["install", "-y"]);
+    tool::must_succeed(install.args(packages))
 }
 
 fn postgres_directory() -> Option<PathBuf> {
