@@ -12,7 +12,7 @@ use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
-    AgentTokenStore, Job, JobStore, NodeStore, SettingStore, Store, Tx, WorkflowStore,
+    AgentTokenStore, Job, JobStore, MemoryStore, NodeStore, SettingStore, Store, Tx, WorkflowStore,
 };
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
@@ -107,6 +107,7 @@ async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<(Vec<JobId>, bool), No
             ended.push(job.asked.id);
         }
     }
+    tx.note_forget_ended().await?;
     let is_claimable = tx.run_next().await?.is_some();
     tx.agent_token_forget(now - TOKENS_KEPT).await?;
     if is_revoked {

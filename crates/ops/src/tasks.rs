@@ -5,6 +5,7 @@ mod create;
 mod depend;
 mod job;
 mod look;
+mod set_status;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::TaskStatus;

@@ -38,7 +38,7 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
         return Ok(CanceledView { task_id: task.asked.id, canceled: true, cascaded: vec![] });
     }
     let reason = format!("canceled by {}", caller.handle);
-    let mut is_revoked = match close(tx, task.asked.id, &reason).await? {
+    let mut is_revoked = match close(tx, task.asked.id, TaskStatus::Canceled, &reason).await? {
         Closing::Closed { is_revoked } => is_revoked,
         Closing::Before(status) => return Err(TaskError::Closed { status: status.api_name() }),
     };
@@ -47,7 +47,8 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
     while let Some(above) = open.pop_front() {
         for waiting in tx.dependency_waiting(above.asked.id).await? {
             let reason = format!("canceled because it depends on {}", above.asked.name);
-            if let Closing::Closed { is_revoked: more } = close(tx, waiting, &reason).await? {
+            let closed = close(tx, waiting, TaskStatus::Canceled, &reason).await?;
+            if let Closing::Closed { is_revoked: more } = closed {
                 is_revoked |= more;
                 cascaded.push(waiting);
                 open.extend(tx.task_get(waiting).await?);
@@ -61,28 +62,36 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
 }
 
 /// What became of a task that was to be closed.
-enum Closing {
+pub(super) enum Closing {
     /// It is closed now; whether tokens of agents ended with its jobs.
     Closed { is_revoked: bool },
     /// It was closed before, like this.
     Before(TaskStatus),
 }
 
-/// Closes one task as canceled.
-async fn close(tx: &mut Tx, id: TaskId, reason: &str) -> Result<Closing, TaskError> {
+/// Closes one task as `status`, which is not one that only its workflow can say.
+pub(super) async fn close(
+    tx: &mut Tx,
+    id: TaskId,
+    status: TaskStatus,
+    reason: &str,
+) -> Result<Closing, TaskError> {
     let Some(task) = tx.task_lock(id).await? else {
         return Ok(Closing::Before(TaskStatus::Canceled));
     };
-    if task.status.advance(TaskStatus::Canceled).is_err() {
+    if task.status.advance(status).is_err() {
         return Ok(Closing::Before(task.status));
     }
     tx.lease_fence(id).await?;
-    tx.task_set_status(id, TaskStatus::Canceled, Some(reason)).await?;
+    tx.task_set_status(id, status, Some(reason)).await?;
     if let Some(run) = tx.run_of_task(id).await? {
-        tx.run_set_status(run.id, RunStatus::Canceled).await?;
+        let can_fail = run.status.advance(RunStatus::Failed).is_ok();
+        let has_failed = status == TaskStatus::Failed && can_fail;
+        let ended = if has_failed { RunStatus::Failed } else { RunStatus::Canceled };
+        tx.run_set_status(run.id, ended).await?;
     }
     let is_revoked = stop_jobs(tx, &task).await?;
-    let data = json!({ "status": "canceled", "summary": reason });
+    let data = json!({ "status": status.api_name(), "summary": reason });
     tx.event_append(&event(&task, "task.closed", data)).await?;
     Ok(Closing::Closed { is_revoked })
 }

@@ -1,0 +1,199 @@
+//! What verifications found about tasks.
+
+use cynode_domain::ids::{FindingId, TokenId};
+use cynode_domain::policy::Principal;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{
+    EventStore, Finder, Finding, FindingPlace, FindingStore, JobStore, NewEvent, Store,
+    WorkflowStore,
+};
+use cynode_wire::findings::{CreateFinding, FindingView};
+use cynode_wire::page::{Page, PageQuery};
+use serde_json::json;
+
+use crate::paging::PageRequest;
+use crate::tasks::{self, TaskError};
+use crate::{BadCursor, Caller};
+
+const MAX_TEXT_CHARS: usize = 4000;
+const MAX_LOCATION_CHARS: usize = 500;
+const MAX_FINDINGS: i64 = 1000;
+
+/// Why an operation on findings was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum FindingError {
+    /// There is no such finding of that task.
+    #[error("there is no finding {0} of that task")]
+    NotFound(FindingId),
+    /// The request breaks rules; every one of them is named.
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// The task was not found.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// In which role, and with which token, somebody found something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The role.
+    pub agent: Principal,
+    /// The token.
+    pub token: Option<TokenId>,
+}
+
+/// Findings. Cheap to clone.
+#[derive(Clone)]
+pub struct Findings {
+    store: Store,
+    clock: SharedClock,
+}
+
+impl Findings {
+    /// Findings kept in `store`.
+    pub fn new(store: Store, clock: SharedClock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Keeps a finding about a task, and tells of it.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        source: Source,
+        task: &str,
+        request: CreateFinding,
+    ) -> Result<FindingView, FindingError> {
+        check(&request)?;
+        let (caller, task, now) = (caller.clone(), task.to_owned(), self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let task = tasks::find(tx, &caller, &task).await?;
+                    let id = task.asked.id;
+                    if tx.finding_count(id).await? >= MAX_FINDINGS {
+                        return Err(invalid(format!("a task has {MAX_FINDINGS} findings at most")));
+                    }
+                    let mut place = FindingPlace {
+                        run: tx.run_of_task(id).await?.map(|run| run.id),
+                        job: request.job_id,
+                        step_index: request.step_index,
+                    };
+                    if let Some(job) = request.job_id {
+                        let job = tx.job_get(job).await?.filter(|job| job.asked.task == id);
+                        let job = job.ok_or_else(|| invalid("job_id is no job of that task"))?;
+                        place.run = Some(job.asked.run);
+                        place.step_index = Some(job.asked.step_index);
+                    }
+                    let finding = Finding {
+                        id: FindingId::generate(),
+                        task: id,
+                        place,
+                        status: request.status,
+                        severity: request.severity,
+                        message: request.message,
+                        location: request.location,
+                        suggestion: request.suggestion,
+                        by: Finder { agent: source.agent, token: source.token, user: caller.user },
+                        created_at: now,
+                    };
+                    tx.finding_insert(&finding).await?;
+                    let data = json!({
+                        "finding_id": finding.id,
+                        "status": finding.status,
+                        "severity": finding.severity,
+                        "step_index": place.step_index,
+                    });
+                    let told = tasks::event(&task, "finding.created", data);
+                    let told = NewEvent { run: place.run, job: place.job, ..told };
+                    tx.event_append(&told).await?;
+                    Ok(view(finding))
+                })
+            })
+            .await
+    }
+
+    /// A page of the findings of a task, newest first.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        task: &str,
+        query: &PageQuery,
+    ) -> Result<Page<FindingView>, FindingError> {
+        let request = PageRequest::<FindingId>::check(query)?;
+        let (before, fetch) = (request.before, request.fetch);
+        let (caller, task) = (caller.clone(), task.to_owned());
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    Ok::<_, FindingError>(tx.finding_list(task, before, fetch).await?)
+                })
+            })
+            .await?;
+        Ok(request.page(found, |finding| finding.id.to_string(), view))
+    }
+
+    /// A finding of a task.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        task: &str,
+        id: FindingId,
+    ) -> Result<FindingView, FindingError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    let found = tx.finding_get(id).await?.filter(|found| found.task == task);
+                    found.map(view).ok_or(FindingError::NotFound(id))
+                })
+            })
+            .await
+    }
+}
+
+fn check(request: &CreateFinding) -> Result<(), FindingError> {
+    let mut faults = vec![];
+    let texts = [
+        ("message", Some(&request.message), MAX_TEXT_CHARS),
+        ("suggestion", request.suggestion.as_ref(), MAX_TEXT_CHARS),
+        ("location", request.location.as_ref(), MAX_LOCATION_CHARS),
+    ];
+    for (name, text, most) in texts {
+        if text.is_some_and(|text| !(1..=most).contains(&text.trim().chars().count())) {
+            faults.push(format!("{name} has 1 to {most} characters"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(FindingError::Invalid(faults)) }
+}
+
+fn invalid(fault: impl Into<String>) -> FindingError {
+    FindingError::Invalid(vec![fault.into()])
+}
+
+fn view(finding: Finding) -> FindingView {
+    FindingView {
+        id: finding.id,
+        task_id: finding.task,
+        run_id: finding.place.run,
+        job_id: finding.place.job,
+        step_index: finding.place.step_index,
+        status: finding.status,
+        severity: finding.severity,
+        message: finding.message,
+        location: finding.location,
+        suggestion: finding.suggestion,
+        agent_type: finding.by.agent,
+        token_id: finding.by.token,
+        user_id: finding.by.user,
+        created_at: finding.created_at,
+    }
+}

@@ -1,0 +1,183 @@
+//! Skills: texts that tell agents how to work, scanned before they are kept.
+//!
+//! A skill is its owner's to change. Who can read it, its scope says: to open it to a project one
+//! must see the project, to open it to everybody one must be an administrator. The system's own skill
+//! ([`Skills::seed`]) comes with the release and is changed by nobody.
+
+mod write;
+
+use cynode_domain::ids::SkillId;
+use cynode_domain::skill::{Hostile, SkillScope};
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{Skill, SkillFilter, SkillStore, Store, Tx};
+use cynode_wire::page::Page;
+use cynode_wire::skills::{SkillContentView, SkillQuery, SkillView};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::paging::PageRequest;
+use crate::projects::{self, ProjectError};
+use crate::{BadCursor, Caller};
+
+/// The id of the system's own skill, the same in every installation.
+const SYSTEM_SKILL: Uuid = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
+const SYSTEM_TEXT: &str = include_str!("skills/working-with-cynode.md");
+
+/// Why an operation on skills was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SkillError {
+    /// There is no such skill, or the caller may not read it.
+    #[error("there is no skill {0}")]
+    NotFound(SkillId),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// The text holds what no skill may hold.
+    #[error("the skill is refused: {0}: \"{text}\"", text = .0.text.escape_debug())]
+    Hostile(Hostile),
+    /// Somebody changed it meanwhile.
+    #[error("the skill was changed meanwhile: read it again")]
+    Conflict,
+    /// The request breaks rules.
+    #[error("{0}")]
+    Invalid(String),
+    /// The project was not found.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// Skills. Cheap to clone.
+#[derive(Clone)]
+pub struct Skills {
+    store: Store,
+    clock: SharedClock,
+}
+
+impl Skills {
+    /// Skills kept in `store`.
+    pub fn new(store: Store, clock: SharedClock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Writes the system's own skill as this release has it.
+    pub async fn seed(&self) -> Result<(), SkillError> {
+        let now = self.clock.now();
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let new = Skill {
+                        id: SYSTEM_SKILL.into(),
+                        name: "Working with CyNode".to_owned(),
+                        scope: SkillScope::Global,
+                        project: None,
+                        owner: None,
+                        content: SYSTEM_TEXT.to_owned(),
+                        content_sha256: sha256(SYSTEM_TEXT),
+                        version: 1,
+                        created_at: now,
+                        updated_at: now,
+                    };
+                    match tx.skill_get(new.id).await? {
+                        None => tx.skill_insert(&new).await?,
+                        Some(old) if old.content_sha256 == new.content_sha256 => {}
+                        Some(old) => {
+                            let version = old.version + 1;
+                            tx.skill_update(&Skill { version, ..new }).await?;
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// A page of the skills that the caller can read, newest first, without their texts.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: &SkillQuery,
+    ) -> Result<Page<SkillView>, SkillError> {
+        let request = PageRequest::<SkillId>::check(&query.page())?;
+        let filter = SkillFilter {
+            reader: caller.own(),
+            scope: query.scope,
+            owner: query.owner,
+            before: request.before,
+            limit: request.fetch,
+        };
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move { Ok::<_, SkillError>(tx.skill_list(&filter).await?) })
+            })
+            .await?;
+        Ok(request.page(found, |skill| skill.id.to_string(), view))
+    }
+
+    /// A skill with its text.
+    pub async fn get(&self, caller: &Caller, id: SkillId) -> Result<SkillContentView, SkillError> {
+        let caller = caller.clone();
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let skill = find(tx, &caller, id).await?;
+                    let content = skill.content.clone();
+                    Ok(SkillContentView { skill: view(skill), content })
+                })
+            })
+            .await
+    }
+}
+
+/// A skill, if the caller can read it.
+async fn find(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
+    let skill = tx.skill_get(id).await?.ok_or(SkillError::NotFound(id))?;
+    let is_own = skill.owner.is_some_and(|owner| caller.may_see(owner));
+    let is_read = match (skill.scope, skill.project) {
+        (SkillScope::Global, _) => true,
+        (SkillScope::Project, Some(project)) if !is_own => {
+            match projects::find(tx, caller, &project.to_string()).await {
+                Ok(_) => true,
+                Err(ProjectError::NotFound(_)) => false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        (SkillScope::User | SkillScope::Group | SkillScope::Project, _) => is_own,
+    };
+    if is_read { Ok(skill) } else { Err(SkillError::NotFound(id)) }
+}
+
+fn sha256(content: &str) -> String {
+    hex::encode(Sha256::digest(content.as_bytes()))
+}
+
+fn view(skill: Skill) -> SkillView {
+    SkillView {
+        id: skill.id,
+        name: skill.name,
+        scope: skill.scope,
+        project_id: skill.project,
+        owner: skill.owner,
+        content_sha256: skill.content_sha256,
+        version: skill.version,
+        created_at: skill.created_at,
+        updated_at: skill.updated_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_own_skill_passes_the_scan_that_others_must_pass() {
+        assert_eq!(cynode_domain::skill::scan(SYSTEM_TEXT, &[]), Ok(()));
+        assert!(SYSTEM_TEXT.len() < 4096, "it goes with every request");
+    }
+}

@@ -1,0 +1,182 @@
+//! Writing skills.
+
+use cynode_domain::ids::{ProjectId, SkillId};
+use cynode_domain::skill::{Category, SkillScope, scan};
+use cynode_store::{SettingStore, Skill, SkillStore, Tx};
+use cynode_wire::skills::{CreateSkill, SkillView, UpdateSkill};
+use serde_json::Value;
+
+use super::{SkillError, Skills, find, sha256, view};
+use crate::{Caller, projects};
+
+const MAX_NAME_CHARS: usize = 100;
+const MAX_CONTENT_BYTES: usize = 64 * 1024;
+const MAX_SKILLS: i64 = 200;
+/// The setting with further phrases to refuse: lists of phrases, by category.
+const PHRASES_SETTING: &str = "skills.scan.phrases";
+
+impl Skills {
+    /// Keeps a skill of the caller's.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: CreateSkill,
+    ) -> Result<SkillView, SkillError> {
+        let name = request.name.unwrap_or_else(|| heading(&request.content));
+        check(&name, &request.content)?;
+        let (caller, now) = (caller.clone(), self.clock.now());
+        let scope = request.scope.unwrap_or(SkillScope::User);
+        let new = Skill {
+            id: SkillId::generate(),
+            name: name.trim().to_owned(),
+            scope,
+            project: request.project_id.filter(|_| scope == SkillScope::Project),
+            owner: Some(caller.user),
+            content_sha256: sha256(&request.content),
+            content: request.content,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    may_open_to(tx, &caller, new.scope, new.project).await?;
+                    screen(tx, &new.content).await?;
+                    if tx.skill_count(caller.user).await? >= MAX_SKILLS {
+                        let rule = format!("a user has {MAX_SKILLS} skills at most");
+                        return Err(SkillError::Invalid(rule));
+                    }
+                    tx.skill_insert(&new).await?;
+                    Ok(view(new))
+                })
+            })
+            .await
+    }
+
+    /// Changes what the request names of a skill of the caller's.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        id: SkillId,
+        request: UpdateSkill,
+    ) -> Result<SkillView, SkillError> {
+        let (caller, now) = (caller.clone(), self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let old = own(tx, &caller, id).await?;
+                    let name = request.name.unwrap_or_else(|| old.name.clone());
+                    let content = request.content.unwrap_or_else(|| old.content.clone());
+                    let scope = request.scope.unwrap_or(old.scope);
+                    let project = request.project_id.or(old.project);
+                    let new = Skill {
+                        name: name.trim().to_owned(),
+                        scope,
+                        project: project.filter(|_| scope == SkillScope::Project),
+                        content_sha256: sha256(&content),
+                        content,
+                        version: old.version + 1,
+                        updated_at: now,
+                        ..old
+                    };
+                    check(&new.name, &new.content)?;
+                    may_open_to(tx, &caller, new.scope, new.project).await?;
+                    screen(tx, &new.content).await?;
+                    if !tx.skill_update(&new).await? {
+                        return Err(SkillError::Conflict);
+                    }
+                    Ok(view(new))
+                })
+            })
+            .await
+    }
+
+    /// Removes a skill of the caller's.
+    pub async fn remove(&self, caller: &Caller, id: SkillId) -> Result<(), SkillError> {
+        let caller = caller.clone();
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    own(tx, &caller, id).await?;
+                    if tx.skill_delete(id).await? { Ok(()) } else { Err(SkillError::NotFound(id)) }
+                })
+            })
+            .await
+    }
+}
+
+/// A skill that the caller may change: the owner's, or anybody's for administrators.
+async fn own(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
+    let skill = find(tx, caller, id).await?;
+    match skill.owner {
+        Some(owner) if caller.may_see(owner) => Ok(skill),
+        Some(_) => Err(SkillError::Forbidden("only its owner may change this skill")),
+        None => Err(SkillError::Forbidden("the system's own skill comes with the release")),
+    }
+}
+
+/// Refuses readers that are not the caller's to choose.
+async fn may_open_to(
+    tx: &mut Tx,
+    caller: &Caller,
+    scope: SkillScope,
+    project: Option<ProjectId>,
+) -> Result<(), SkillError> {
+    match (scope, project) {
+        (SkillScope::User, _) => Ok(()),
+        (SkillScope::Group, _) => Err(SkillError::Forbidden("there are no groups yet")),
+        (SkillScope::Project, Some(project)) => {
+            Ok(projects::find(tx, caller, &project.to_string()).await.map(drop)?)
+        }
+        (SkillScope::Project, None) => {
+            Err(SkillError::Invalid("a project's skill needs project_id".to_owned()))
+        }
+        (SkillScope::Global, _) if caller.is_admin => Ok(()),
+        (SkillScope::Global, _) => {
+            Err(SkillError::Forbidden("only an administrator may open a skill to everybody"))
+        }
+    }
+}
+
+/// Refuses a text that holds what no skill may hold.
+async fn screen(tx: &mut Tx, content: &str) -> Result<(), SkillError> {
+    let settings = tx.setting_list(PHRASES_SETTING, None, 1).await?;
+    let setting = settings.into_iter().find(|setting| setting.key == PHRASES_SETTING);
+    let phrases = setting.map_or(Some(vec![]), |setting| phrases(&setting.value));
+    // What an administrator wanted refused must not pass because of a slip in the setting.
+    let phrases = phrases.ok_or_else(|| {
+        let rule = "an object of lists of phrases by category";
+        SkillError::Invalid(format!("the setting {PHRASES_SETTING} must be {rule}"))
+    })?;
+    scan(content, &phrases).map_err(SkillError::Hostile)
+}
+
+fn phrases(value: &Value) -> Option<Vec<(Category, String)>> {
+    let mut all = vec![];
+    for (category, phrases) in value.as_object()? {
+        let category: Category = category.parse().ok()?;
+        for phrase in phrases.as_array()? {
+            all.push((category, phrase.as_str()?.to_owned()));
+        }
+    }
+    Some(all)
+}
+
+fn check(name: &str, content: &str) -> Result<(), SkillError> {
+    if !(1..=MAX_NAME_CHARS).contains(&name.trim().chars().count()) {
+        return Err(SkillError::Invalid(format!("a name has 1 to {MAX_NAME_CHARS} characters")));
+    }
+    if content.trim().is_empty() || content.len() > MAX_CONTENT_BYTES {
+        return Err(SkillError::Invalid(format!("a skill has 1 to {MAX_CONTENT_BYTES} bytes")));
+    }
+    Ok(())
+}
+
+/// The first heading of a text, as its name.
+fn heading(content: &str) -> String {
+    let first = content.lines().find_map(|line| line.strip_prefix('#'));
+    let name = first.map(|line| line.trim_start_matches('#').trim()).unwrap_or_default();
+    let name = if name.is_empty() { "Unnamed skill" } else { name };
+    name.chars().take(MAX_NAME_CHARS).collect()
+}
