@@ -154,17 +154,20 @@ async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn pause_and_abort_move_the_agent_when_it_hears_of_them() {
+async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
     let team = Team::new().await;
     let dev = team.agent();
     team.heartbeat(&dev, "developer").await;
     let mut seen = vec![];
-    for kind in ["pause", "continue", "abort"] {
+    let kinds = ["pause", "continue", "revise", "expand_scope", "pause", "reduce_scope", "abort"];
+    for kind in kinds {
         team.instruct("developer", kind).await;
         seen.push(team.heartbeat(&dev, "developer").await.agent_status);
     }
 
-    assert_eq!(seen, ["paused", "running", "aborted"]);
+    let expected =
+        ["paused", "running", "running", "running", "paused", "running", "aborted"];
+    assert_eq!(seen, expected);
     let refused = team.messages.heartbeat(&dev, team.beat("developer")).await;
     assert!(refused.unwrap_err().to_string().contains("is aborted: stop here"));
 }
