@@ -164,14 +164,12 @@ fn sort(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, String> {
     let mut done: Vec<&WorkComponent> = vec![];
     while !left.is_empty() {
         let is_done = |name: &String| done.iter().any(|taken| taken.name == *name);
-        match left.iter().position(|component| component.dependencies.iter().all(is_done)) {
-            Some(next) => done.push(left.remove(next)),
-            None => {
-                let names: Vec<_> = left.iter().map(|component| component.name.as_str()).collect();
-                let names = names.join(", ");
-                return Err(format!("these components wait for each other: {names}"));
-            }
-        }
+        let next = left.iter().position(|part| part.dependencies.iter().all(is_done));
+        let Some(next) = next else {
+            let names: Vec<_> = left.iter().map(|component| component.name.as_str()).collect();
+            return Err(format!("these components wait for each other: {}", names.join(", ")));
+        };
+        done.push(left.remove(next));
     }
     Ok(done)
 }
