@@ -17,6 +17,7 @@ mod shim;
 mod suites;
 mod upstream;
 
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -24,7 +25,7 @@ use anyhow::Result;
 use clap::Args;
 
 use self::gateway::Gateway;
-use self::packages::{Packages, Wanted};
+use self::packages::{Generation, Packages, Wanted};
 use self::process::Program;
 use self::shim::Shim;
 use crate::guardrails::evidence::Outcome;
@@ -105,13 +106,17 @@ fn build(args: ConformanceArgs) -> Result<()> {
     tool::must_succeed(&mut build)
 }
 
-/// What servers of others need to read when they run in the sandbox.
+/// What servers of others need to read when they run in the sandbox, which shows the system's own
+/// programs by itself.
 fn exposed(packages: &Packages) -> Vec<PathBuf> {
-    let node = packages.node_path();
-    let places = [
-        node.parent().map_or(node.clone(), PathBuf::from),
-        packages.typescript(),
-        packages.python_home(packages::Generation::V2),
-    ];
-    places.into_iter().filter(|place| place.exists()).collect()
+    let python = packages.python_home(Generation::V2);
+    // A Python of its own borrows its library from the one it was made with, wherever that is.
+    let lender = fs::canonicalize(packages.python(Generation::V2)).ok();
+    let lender = lender.and_then(|program| Some(program.parent()?.parent()?.to_path_buf()));
+    let node = packages.node_path().parent().map(PathBuf::from);
+    [node, Some(packages.typescript()), Some(python), lender]
+        .into_iter()
+        .flatten()
+        .filter(|place| place.exists() && !place.starts_with("/usr"))
+        .collect()
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::clients::Client;
 use super::gateway::Gateway;
@@ -113,8 +113,14 @@ pub(super) fn servers(
             cases.push(told(out, &format!("{}, {client}", server.slug), FOREIGN, &said)?);
         }
     }
-    let verified: Value = gateway.cynork(&["audit", "verify"])?;
-    writeln!(out, "audit verify: {verified}")?;
+    let verified = match gateway.cynork(&["audit", "verify"]) {
+        Ok(verified) if verified["intact"] == true => {
+            Ok(format!("{} records", verified["records"]))
+        }
+        Ok(verified) => Err(verified.to_string()),
+        Err(error) => Err(format!("{error:#}")),
+    };
+    cases.push(told(out, "the audit is intact", FOREIGN, &verified)?);
     Ok(cases)
 }
 

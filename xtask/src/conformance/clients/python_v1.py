@@ -18,7 +18,11 @@ async def main(url: str, calls: list[dict]) -> None:
     async with streamablehttp_client(url, headers=headers) as (read, write, _):
         async with ClientSession(read, write) as session:
             hello = await session.initialize()
-            tools = [tool.name for tool in (await session.list_tools()).tools]
+            page = await session.list_tools()
+            tools = [tool.name for tool in page.tools]
+            while page.nextCursor:
+                page = await session.list_tools(cursor=page.nextCursor)
+                tools += [tool.name for tool in page.tools]
             for call in calls:
                 assert call["tool"] in tools, f"{call['tool']} is not among {tools}"
                 answer = await session.call_tool(call["tool"], call["arguments"])

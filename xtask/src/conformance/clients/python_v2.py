@@ -19,7 +19,11 @@ async def main(url: str, calls: list[dict], mode: str) -> None:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            tools = [tool.name for tool in (await client.list_tools()).tools]
+            page = await client.list_tools()
+            tools = [tool.name for tool in page.tools]
+            while page.next_cursor:
+                page = await client.list_tools(cursor=page.next_cursor)
+                tools += [tool.name for tool in page.tools]
             for call in calls:
                 assert call["tool"] in tools, f"{call['tool']} is not among {tools}"
                 answer = await client.call_tool(call["tool"], call["arguments"])

@@ -13,7 +13,12 @@ const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit:
 const client = new Client({ name: 'cynode-tests', version: '1.0.0' });
 await client.connect(transport);
 
-const { tools } = await client.listTools();
+let page = await client.listTools();
+const tools = [...page.tools];
+while (page.nextCursor) {
+  page = await client.listTools({ cursor: page.nextCursor });
+  tools.push(...page.tools);
+}
 const wanted = JSON.parse(calls);
 for (const call of wanted) {
   assert(tools.some((tool) => tool.name === call.tool), `${call.tool} is not listed`);

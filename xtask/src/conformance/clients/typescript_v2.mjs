@@ -15,6 +15,7 @@ const about = { name: 'cynode-tests', version: '1.0.0' };
 const client = new Client(about, { versionNegotiation: { mode } });
 await client.connect(transport);
 
+// Without a cursor this version of the client gathers every page.
 const { tools } = await client.listTools();
 const wanted = JSON.parse(calls);
 for (const call of wanted) {
