@@ -33,6 +33,7 @@ mod sweeper;
 mod tasks;
 mod tokens;
 pub mod tools;
+mod work;
 mod workflow;
 
 pub use accounts::{AccountError, Accounts, Bootstrap, Origin};
@@ -40,6 +41,7 @@ pub use artifacts::{ArtifactError, Artifacts};
 pub use blobs::{BlobError, Blobs};
 pub use caller::{Caller, NodeCaller};
 pub use events::{EventError, Events, Subscription};
+pub use messages::{MessageError, Messages};
 pub use nodes::{NodeError, Nodes};
 pub use paging::BadCursor;
 pub use projects::{ProjectError, Projects};
@@ -47,6 +49,7 @@ pub use signals::Signals;
 pub use sweeper::Sweeper;
 pub use tasks::{TaskError, Tasks};
 pub use tokens::{Token, TokenKind};
+pub use work::{Work, WorkError};
 pub use workflow::{Workflow, WorkflowError};
 
 /// Why the database did not do as asked, for edges to explain.

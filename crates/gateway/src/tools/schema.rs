@@ -34,3 +34,28 @@ pub(super) fn limit() -> Value {
 pub(super) fn cursor() -> Value {
     text("The next_cursor of the page before; absent for the first page.", 200)
 }
+
+/// One of these words.
+pub(super) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Value {
+    json!({ "type": "string", "enum": words.into_iter().collect::<Vec<_>>() })
+}
+
+/// Short texts.
+pub(super) fn lines(description: &str) -> Value {
+    json!({ "type": "array", "maxItems": 200, "items": { "type": "string", "maxLength": 1024 }, "description": description })
+}
+
+/// The name of an agent on a task.
+pub(super) fn role() -> Value {
+    text("The role of an agent on the task, such as developer or reviewer-2.", 64)
+}
+
+/// What makes a repeated message the same.
+pub(super) fn key() -> Value {
+    text("The same key again is the same message.", 200)
+}
+
+/// The id of a work unit.
+pub(super) fn unit() -> Value {
+    text("The id of a work unit, such as impl:auth.", 100)
+}

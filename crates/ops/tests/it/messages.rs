@@ -165,8 +165,7 @@ async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
         seen.push(team.heartbeat(&dev, "developer").await.agent_status);
     }
 
-    let expected =
-        ["paused", "running", "running", "running", "paused", "running", "aborted"];
+    let expected = ["paused", "running", "running", "running", "paused", "running", "aborted"];
     assert_eq!(seen, expected);
     let refused = team.messages.heartbeat(&dev, team.beat("developer")).await;
     assert!(refused.unwrap_err().to_string().contains("is aborted: stop here"));

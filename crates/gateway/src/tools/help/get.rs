@@ -10,10 +10,15 @@ use crate::tools::schema::{id, object, result, text};
 use crate::tools::{Builtin, ToolContext, ToolFault, read};
 
 /// Every topic with its text.
-const TOPICS: [(&str, &str); 5] = [
+const TOPICS: [(&str, &str); 10] = [
     ("overview", include_str!("overview.md")),
     ("tasks", include_str!("tasks.md")),
     ("artifacts", include_str!("artifacts.md")),
+    ("preferences", include_str!("preferences.md")),
+    ("memory", include_str!("memory.md")),
+    ("skills", include_str!("skills.md")),
+    ("findings", include_str!("findings.md")),
+    ("agents", include_str!("agents.md")),
     ("ids", include_str!("ids.md")),
     ("errors", include_str!("errors.md")),
 ];
@@ -32,7 +37,7 @@ pub(crate) const TOOL: Builtin = Builtin {
 fn input() -> Value {
     object(
         &[],
-        json!({ "task_id": id("task"), "topic": text("overview, tasks, artifacts, ids or errors.", 100) }),
+        json!({ "task_id": id("task"), "topic": text("overview, tasks, artifacts, preferences, memory, skills, findings, agents, ids or errors.", 100) }),
     )
 }
 

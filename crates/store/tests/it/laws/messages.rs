@@ -1,0 +1,157 @@
+//! Laws of what agents and the project manager say.
+
+use cynode_domain::agent::MessageKind;
+use cynode_domain::ids::{MessageId, TaskId};
+use cynode_store::{
+    Message, MessageFilter, MessageOrder, MessageStore, NewMessage, Store, TaskAgentStore,
+};
+use serde_json::json;
+
+use super::task_agents::agent;
+use crate::world::{World, at};
+
+fn report(task: TaskId, key: &str) -> NewMessage {
+    NewMessage {
+        id: MessageId::generate(),
+        task,
+        agent: None,
+        sender: "developer".to_owned(),
+        recipient: "pm".to_owned(),
+        kind: MessageKind::Report,
+        subtype: "work_completed".to_owned(),
+        component: Some("auth".to_owned()),
+        work_unit: Some("impl:auth".to_owned()),
+        content: "done: ü".to_owned(),
+        payload: json!({ "summary": "done" }),
+        idempotency_key: key.to_owned(),
+        created_at: at(1),
+    }
+}
+
+fn instruction(task: TaskId, key: &str) -> NewMessage {
+    NewMessage {
+        sender: "pm".to_owned(),
+        recipient: "developer".to_owned(),
+        kind: MessageKind::Instruction,
+        subtype: "revise".to_owned(),
+        ..report(task, key)
+    }
+}
+
+async fn add(store: &Store, message: &NewMessage) -> bool {
+    let message = message.clone();
+    change!(store, tx => tx.message_insert(&message).await)
+}
+
+async fn ids(store: &Store, filter: MessageFilter) -> Vec<MessageId> {
+    let found = look!(store, tx => tx.message_list(&filter).await);
+    found.into_iter().map(|message| message.sent.id).collect()
+}
+
+pub(crate) async fn a_message_reads_back_as_it_was_sent(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let sender = agent(task, "developer");
+    let sent = NewMessage { agent: Some(sender.id), ..report(task, "k") };
+    change!(world.store, tx => tx.agent_insert(&sender).await);
+    assert!(add(&world.store, &sent).await);
+
+    let id = sent.id;
+    let found = look!(world.store, tx => tx.message_get(id).await);
+    let by_key = look!(world.store, tx => tx.message_by_key(task, "developer", "k").await);
+
+    let (delivered_at, acknowledged_at, processed_at) = (None, None, None);
+    let whole = Message { sent, delivered_at, acknowledged_at, processed_at };
+    assert_eq!((found, by_key), (Some(whole.clone()), Some(whole)));
+}
+
+pub(crate) async fn a_key_makes_one_message_of_each_sender_on_each_task(store: Store) {
+    let world = World::new(store).await;
+    let (task, other) = (world.task("t").await, world.task("u").await);
+
+    assert!(add(&world.store, &report(task, "k")).await);
+    assert!(!add(&world.store, &report(task, "k")).await);
+    assert!(add(&world.store, &instruction(task, "k")).await, "another sender");
+    assert!(add(&world.store, &report(other, "k")).await, "another task");
+}
+
+pub(crate) async fn messages_are_listed_under_every_filter_from_either_end(store: Store) {
+    let world = World::new(store).await;
+    let (task, other) = (world.task("t").await, world.task("u").await);
+    let sent = [report(task, "1"), instruction(task, "2"), report(other, "3")];
+    for message in &sent {
+        add(&world.store, message).await;
+    }
+    let stranger = world.other_user("bob").await;
+    let all = || MessageFilter { limit: 10, ..MessageFilter::default() };
+    let [one, two, three] = [sent[0].id, sent[1].id, sent[2].id];
+
+    assert_eq!(ids(&world.store, all()).await, [three, two, one]);
+    let oldest = MessageFilter { order: MessageOrder::OldestFirst, ..all() };
+    assert_eq!(ids(&world.store, oldest.clone()).await, [one, two, three]);
+    let after = MessageFilter { beyond: Some(one), limit: 1, ..oldest };
+    assert_eq!(ids(&world.store, after).await, [two]);
+    let before = MessageFilter { beyond: Some(three), ..all() };
+    assert_eq!(ids(&world.store, before).await, [two, one]);
+    let of_task = MessageFilter { task: Some(task), ..all() };
+    assert_eq!(ids(&world.store, of_task).await, [two, one]);
+    let told = MessageFilter { kind: Some(MessageKind::Instruction), ..all() };
+    assert_eq!(ids(&world.store, told).await, [two]);
+    let of_pm = MessageFilter { role: Some("pm".to_owned()), ..all() };
+    assert_eq!(ids(&world.store, of_pm).await, [three, two, one], "sent or received");
+    assert_eq!(ids(&world.store, MessageFilter { owner: Some(stranger), ..all() }).await, []);
+    let own = MessageFilter { owner: Some(world.user), project: Some(world.project), ..all() };
+    assert_eq!(ids(&world.store, own).await.len(), 3);
+}
+
+pub(crate) async fn a_processed_message_waits_no_longer_and_keeps_its_first_mark(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let (one, two) = (report(task, "1"), report(task, "2"));
+    let told = instruction(task, "3");
+    for message in [&one, &two, &told] {
+        add(&world.store, message).await;
+    }
+    let waiting = || MessageFilter { is_unprocessed: true, limit: 9, ..MessageFilter::default() };
+    assert_eq!(ids(&world.store, waiting()).await, [two.id, one.id], "to the manager only");
+    let (id, instruction) = (one.id, told.id);
+
+    assert!(change!(world.store, tx => tx.message_process(id, at(5)).await));
+    assert!(!change!(world.store, tx => tx.message_process(id, at(6)).await));
+    assert!(!change!(world.store, tx => tx.message_process(instruction, at(6)).await));
+
+    assert_eq!(ids(&world.store, waiting()).await, [two.id]);
+    let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
+    assert_eq!(found.processed_at, Some(at(5)));
+}
+
+pub(crate) async fn an_instruction_is_delivered_once_and_pending_until_acknowledged(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let (one, two) = (instruction(task, "1"), instruction(task, "2"));
+    add(&world.store, &one).await;
+    add(&world.store, &two).await;
+    let (first, second) = (one.id, two.id);
+    let pending = async |limit| -> Vec<MessageId> {
+        let found = look!(world.store, tx => tx.message_pending(task, "developer", limit).await);
+        found.into_iter().map(|message| message.sent.id).collect()
+    };
+
+    assert!(change!(world.store, tx => tx.message_deliver(first, at(3)).await));
+    assert!(!change!(world.store, tx => tx.message_deliver(first, at(4)).await));
+    assert_eq!(pending(9).await, [second, first], "what was never told comes first");
+    assert_eq!(pending(1).await, [second]);
+
+    let stranger =
+        change!(world.store, tx => tx.message_acknowledge(task, "tester", first, at(5)).await);
+    let own =
+        change!(world.store, tx => tx.message_acknowledge(task, "developer", first, at(5)).await);
+    let again =
+        change!(world.store, tx => tx.message_acknowledge(task, "developer", first, at(6)).await);
+
+    assert_eq!((stranger, own, again), (false, true, false));
+    assert_eq!(pending(9).await, [second]);
+    let found = look!(world.store, tx => tx.message_get(first).await).unwrap();
+    assert_eq!((found.delivered_at, found.acknowledged_at), (Some(at(3)), Some(at(5))));
+    assert_eq!(look!(world.store, tx => tx.message_count_to(task, "developer").await), 2);
+}
