@@ -33,8 +33,9 @@ pub(crate) trait Operation: Send {
     /// Runs the body; true if its changes are to be kept.
     fn run<'a>(&'a mut self, tx: &'a mut Tx) -> BoxFuture<'a, bool>;
 
-    /// Tells the caller: its own result, or why the transaction was not committed.
-    fn answer(self: Box<Self>, commit: Result<(), Error>);
+    /// Tells the caller: its own result, or why the transaction was not committed. Gives what is to
+    /// be run next, if the operation has more to do.
+    fn answer(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued>;
 }
 
 struct Pending<T, E> {
@@ -70,7 +71,7 @@ where
         })
     }
 
-    fn answer(self: Box<Self>, commit: Result<(), Error>) {
+    fn answer(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued> {
         let result = match (self.result, commit) {
             (Some(Ok(value)), Ok(())) => Ok(value),
             (Some(Err(refusal)), _) => Err(refusal),
@@ -79,5 +80,6 @@ where
         };
         // A caller that stopped waiting has no use for the answer.
         let _ = self.reply.send(result);
+        None
     }
 }

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio_postgres::NoTls;
 
 use crate::operation::{Body, Queued, run_guarded};
-use crate::{Error, Tx};
+use crate::workflow::lane::MoveLane;
+use crate::{Error, Move, Moved, Tx};
 
 const CONNECTIONS: usize = 16;
 /// How long a caller waits for a connection before it is told that the database is busy.
@@ -25,6 +26,7 @@ const BATCH: usize = 256;
 pub(crate) struct Postgres {
     pool: Pool,
     appends: mpsc::Sender<Queued>,
+    moves: MoveLane,
 }
 
 impl Postgres {
@@ -39,7 +41,8 @@ impl Postgres {
         let pool = config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
         let (appends, queue) = mpsc::channel(QUEUE);
         spawn_committer(pool.clone(), queue);
-        Ok(Self { pool, appends })
+        let moves = MoveLane::open(pool.clone());
+        Ok(Self { pool, appends, moves })
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
@@ -58,6 +61,35 @@ impl Postgres {
         let value = outcome?;
         ended?;
         Ok(value)
+    }
+
+    /// Runs an operation in a transaction of its own, beside the caller; then what it has left to
+    /// do.
+    #[expect(clippy::disallowed_methods, reason = "ends by itself when the operation has")]
+    pub(crate) fn run_beside(&self, operation: Queued) {
+        let pool = self.pool.clone();
+        tokio::spawn(async move {
+            let mut next = Some(operation);
+            while let Some(mut operation) = next {
+                let done = run_one(&pool, &mut operation).await;
+                next = operation.answer(done);
+            }
+        });
+    }
+
+    /// Runs `body`, whose statements are each a transaction of their own.
+    pub(crate) async fn run_bare<T, E: From<Error>>(&self, body: Body<T, E>) -> Result<T, E> {
+        let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
+        // A caller that goes away in the middle of a statement takes the connection with it.
+        tx.set_open(true);
+        let outcome = run_guarded(body, &mut tx).await;
+        tx.set_open(false);
+        outcome
+    }
+
+    /// Writes a move together with others.
+    pub(crate) async fn transit(&self, wanted: Arc<Move>) -> Result<Option<Moved>, Error> {
+        self.moves.submit(wanted).await
     }
 
     pub(crate) async fn append(&self, operation: Queued) -> Result<(), Error> {
@@ -83,11 +115,22 @@ async fn commit_batch(pool: &Pool, first: Queued, queue: &mut mpsc::Receiver<Que
     }
     let failure = run_batch(pool, &mut batch).await.err().map(Arc::new);
     for operation in batch {
-        operation.answer(match &failure {
+        // Appends have nothing left to do.
+        let _ = operation.answer(match &failure {
             Some(failure) => Err(Error::unavailable(Arc::clone(failure))),
             None => Ok(()),
         });
     }
+}
+
+async fn run_one(pool: &Pool, operation: &mut Queued) -> Result<(), Error> {
+    let mut tx = Tx::postgres(pool.get().await?);
+    tx.set_open(true);
+    tx.batch("BEGIN").await?;
+    let end = if operation.run(&mut tx).await { "COMMIT" } else { "ROLLBACK" };
+    tx.batch(end).await?;
+    tx.set_open(false);
+    Ok(())
 }
 
 /// Each operation runs behind its own savepoint, so that its failure undoes nobody else's work.

@@ -3,6 +3,7 @@
 //! Operations that queue up while a commit waits for the disk share the next one, each behind its
 //! own savepoint: durability costs one sync per batch, not one per operation.
 
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,11 @@ impl Sqlite {
         self.writes.send(operation).await.map_err(|_| Error::Closed)
     }
 
+    /// A place in the queue of writes.
+    pub(crate) async fn room_to_write(&self) -> Result<mpsc::Permit<'_, Queued>, Error> {
+        self.writes.reserve().await.map_err(|_| Error::Closed)
+    }
+
     pub(crate) async fn read(&self, operation: Queued) -> Result<(), Error> {
         self.reads.send(operation).await.map_err(|_| Error::Closed)
     }
@@ -75,7 +81,8 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     // Full sync: a committed row survives a power cut, not only a killed process.
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-         PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;",
+         PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;
+         PRAGMA wal_autocheckpoint = 4000;",
     )?;
     connection.set_prepared_statement_cache_capacity(256);
     let flags = FunctionFlags::SQLITE_UTF8;
@@ -94,46 +101,67 @@ fn now_micros() -> i64 {
 
 fn serve_writes(connection: Connection, mut queue: mpsc::Receiver<Queued>) {
     let mut tx = Tx::sqlite(connection);
-    while let Some(first) = queue.blocking_recv() {
-        write_batch(&mut tx, first, &mut queue);
+    let mut more = VecDeque::new();
+    while let Some(first) = more.pop_front().or_else(|| queue.blocking_recv()) {
+        more.push_front(first);
+        write_batch(&mut tx, &mut more, &mut queue);
     }
 }
 
-fn write_batch(tx: &mut Tx, first: Queued, queue: &mut mpsc::Receiver<Queued>) {
-    if let Err(error) = at_once(tx.batch("BEGIN IMMEDIATE")) {
-        first.answer(Err(error));
+/// Runs what is due and what waits; what they have left to do is due next.
+fn write_batch(tx: &mut Tx, due: &mut VecDeque<Queued>, queue: &mut mpsc::Receiver<Queued>) {
+    if let Err(error) = at_once(tx.statement("BEGIN IMMEDIATE")) {
+        let failure = Arc::new(error);
+        for operation in std::mem::take(due) {
+            due.extend(operation.answer(Err(Error::unavailable(Arc::clone(&failure)))));
+        }
         return;
     }
     let mut done = vec![];
-    let mut next = Some(first);
+    let mut next = due.pop_front();
     while let Some(mut operation) = next {
-        let kept = run_in_savepoint(tx, &mut operation);
+        // There is nothing to protect from the first, and a savepoint keeps copies of what changes.
+        let kept = if done.is_empty() {
+            run_first(tx, &mut operation)
+        } else {
+            run_in_savepoint(tx, &mut operation)
+        };
         done.push((operation, kept));
         let is_full = done.len() == BATCH || tx.was_undone();
-        next = if is_full { None } else { queue.try_recv().ok() };
+        next = if is_full { None } else { due.pop_front().or_else(|| queue.try_recv().ok()) };
     }
     // Fails if SQLite undid the transaction itself, so nobody is told that their work was kept.
-    let commit = at_once(tx.batch("COMMIT"));
+    let commit = at_once(tx.statement("COMMIT"));
     if commit.is_err() {
-        let _ = at_once(tx.batch("ROLLBACK"));
+        let _ = at_once(tx.statement("ROLLBACK"));
     }
     let failure = commit.err().map(Arc::new);
     for (operation, kept) in done {
-        operation.answer(match (&failure, kept) {
+        due.extend(operation.answer(match (&failure, kept) {
             (Some(failure), _) => Err(Error::unavailable(Arc::clone(failure))),
             (None, kept) => kept,
-        });
+        }));
     }
+}
+
+/// Runs one operation at the beginning of a transaction; its failure begins another.
+fn run_first(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
+    let outcome = operation.run(tx).now_or_never();
+    if outcome == Some(true) {
+        return Ok(());
+    }
+    at_once(tx.batch("ROLLBACK; BEGIN IMMEDIATE"))?;
+    if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
 }
 
 /// Runs one operation so that its failure undoes its own changes and nobody else's.
 fn run_in_savepoint(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
-    at_once(tx.batch("SAVEPOINT operation"))?;
+    at_once(tx.statement("SAVEPOINT operation"))?;
     // An operation that waits for anything but the store would stop every other writer: it is
     // undone, and its caller told.
     let outcome = operation.run(tx).now_or_never();
     if outcome == Some(true) {
-        return at_once(tx.batch("RELEASE operation"));
+        return at_once(tx.statement("RELEASE operation"));
     }
     at_once(tx.batch("ROLLBACK TO operation; RELEASE operation"))?;
     if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
@@ -149,13 +177,14 @@ fn serve_reads(connection: Connection, queue: &Mutex<mpsc::Receiver<Queued>>) {
         let Some(mut operation) = next else {
             return;
         };
-        let begun = at_once(tx.batch("BEGIN"));
+        let begun = at_once(tx.statement("BEGIN"));
         let answer = begun.and_then(|()| match operation.run(&mut tx).now_or_never() {
             Some(_) => Ok(()),
             None => Err(Error::Closed),
         });
-        let _ = at_once(tx.batch("ROLLBACK"));
-        operation.answer(answer);
+        let _ = at_once(tx.statement("ROLLBACK"));
+        // Readers have nothing left to do.
+        let _ = operation.answer(answer);
     }
 }
 

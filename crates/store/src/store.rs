@@ -1,11 +1,13 @@
 //! The store: opens a database and runs operations on it.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
-use crate::operation::{Body, queue};
+use crate::operation::{Body, Queued, queue};
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
-use crate::{Error, Tx, migrate};
+use crate::{Error, Move, MoveStore, Moved, Tx, migrate};
 
 /// Every statement of a reader sees the same moment.
 const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -98,6 +100,54 @@ impl Store {
                 answer.await.map_err(|_| Error::Closed)?
             }
             Backend::Sqlite(_) => self.write(body).await,
+        }
+    }
+
+    /// Runs an operation that answers for itself, in a transaction. `make` is asked when there is
+    /// room for it, and may have changed its mind: whoever stops waiting before that leaves
+    /// nothing behind.
+    pub(crate) async fn hand_over(
+        &self,
+        make: impl FnOnce() -> Option<Queued>,
+    ) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Postgres(postgres) => {
+                if let Some(operation) = make() {
+                    postgres.run_beside(operation);
+                }
+            }
+            Backend::Sqlite(sqlite) => {
+                let room = sqlite.room_to_write().await?;
+                if let Some(operation) = make() {
+                    room.send(operation);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `body`, of which a single statement writes. On PostgreSQL nothing is put around it, which
+    /// saves two round trips; statements after it see what others wrote meanwhile.
+    pub async fn write_alone<T, E, F>(&self, body: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
+    {
+        match &self.0 {
+            Backend::Postgres(postgres) => postgres.run_bare(Box::new(body)).await,
+            Backend::Sqlite(_) => self.write(body).await,
+        }
+    }
+
+    /// Writes a move as [`MoveStore::run_move`] does, sharing its commit with others. `None` may
+    /// also mean that somebody else was busy with the task: [`Store::write`] waits for them.
+    pub async fn transit(&self, wanted: Arc<Move>) -> Result<Option<Moved>, Error> {
+        match &self.0 {
+            Backend::Postgres(postgres) => postgres.transit(wanted).await,
+            Backend::Sqlite(_) => {
+                self.write(move |tx| Box::pin(async move { tx.run_move(&wanted).await })).await
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
+use futures_util::future::try_join_all;
 use tokio_postgres::types::ToSql;
 
 use crate::Error;
@@ -103,6 +104,39 @@ impl Tx {
         answer
     }
 
+    /// Runs one statement that takes no parameters and gives no rows; it is kept prepared.
+    pub(crate) async fn statement(&mut self, sql: &'static str) -> Result<(), Error> {
+        match &self.connection {
+            Connection::Sqlite(_) => self.execute_as_is(sql, &[]).await.map(drop),
+            Connection::Postgres { .. } => self.batch(sql).await,
+        }
+    }
+
+    /// Runs statements that need no translation, as [`Tx::execute_as_is`], and in no order: the
+    /// answer to one is not waited for before the next is sent. Gives how many rows each changed.
+    pub(crate) async fn execute_all(
+        &mut self,
+        statements: &[(&str, &[Param])],
+    ) -> Result<Vec<u64>, Error> {
+        let answer = match statements.iter().try_for_each(|(_, params)| check(params)) {
+            Ok(()) => self.connection.execute_all(statements).await,
+            Err(error) => Err(error),
+        };
+        self.failed |= answer.is_err();
+        answer
+    }
+
+    /// As [`Tx::execute`], for a statement in which every parameter stands once and in order: both
+    /// engines read that alike, so it needs no translation.
+    async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
+        let answer = match check(params) {
+            Ok(()) => self.connection.execute_as_is(sql, params).await,
+            Err(error) => Err(error),
+        };
+        self.failed |= answer.is_err();
+        answer
+    }
+
     /// Runs statements that take no parameters and give no rows.
     pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
         let answer = self.connection.batch(sql).await;
@@ -125,14 +159,38 @@ impl Connection {
     }
 
     async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
+        let sql = match self {
+            Self::Postgres { .. } => for_postgres(sql),
+            Self::Sqlite(_) => for_sqlite(sql),
+        };
+        self.execute_as_is(&sql, params).await
+    }
+
+    async fn execute_all(&mut self, statements: &[(&str, &[Param])]) -> Result<Vec<u64>, Error> {
+        if let Self::Postgres { client, .. } = self {
+            let client = &**client.as_ref().ok_or(Error::Closed)?;
+            let sent = statements.iter().map(|(sql, params)| async move {
+                let statement = client.prepare_cached(sql).await?;
+                Ok(client.execute(&statement, &borrowed(params)).await?)
+            });
+            return try_join_all(sent).await;
+        }
+        let mut changed = Vec::with_capacity(statements.len());
+        for (sql, params) in statements {
+            changed.push(self.execute_as_is(sql, params).await?);
+        }
+        Ok(changed)
+    }
+
+    async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
         match self {
             Self::Postgres { client, .. } => {
                 let client = client.as_ref().ok_or(Error::Closed)?;
-                let statement = client.prepare_cached(&for_postgres(sql)).await?;
+                let statement = client.prepare_cached(sql).await?;
                 Ok(client.execute(&statement, &borrowed(params)).await?)
             }
             Self::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(&for_sqlite(sql))?;
+                let mut statement = connection.prepare_cached(sql)?;
                 Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
             }
         }

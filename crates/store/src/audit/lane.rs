@@ -2,45 +2,53 @@
 //!
 //! A record is answered when it is durable, and refused when it is not known to be. Each call gets at
 //! most one outcome; a call whose caller went away gets `error` / `interrupted`.
+//!
+//! Start at [`AuditLane::call`]. There is one [`Writer`], and it is in one place: it rests, or it is
+//! on its way through the store. Whoever has a record for it and finds it at rest sends it on its
+//! way; whatever arrives meanwhile it finds when it comes back. So no task stands between a caller
+//! and the thread that commits.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+mod writer;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, ChainId};
-use cynode_domain::policy::{CallStatus, Effect};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 
-use super::chain::{ChainHead, Seal};
+use self::writer::{Waiting, Writer};
+use super::chain::ChainHead;
 use super::{AuditCall, AuditOutcome, AuditRecord, sql};
-use crate::{Error, Store};
+use crate::operation::{Operation, Queued};
+use crate::{Error, Store, Tx};
 
 /// Waiting records; more than this and callers wait for room.
 const QUEUE: usize = 1024;
-/// Records that share one commit at most.
-const BATCH: usize = 256;
 /// How often outcomes nobody waits for are tried again while the database is away.
 const RETRY: Duration = Duration::from_secs(1);
-/// The failure of a call that nobody saw the end of.
-const INTERRUPTED: &str = "interrupted";
 
 /// Tells the time of outcomes that the writer makes itself.
 pub type Now = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
-/// The writing end of a chain. Cheap to clone; the writer ends when the last clone is dropped.
+/// The writing end of a chain. Cheap to clone.
 #[derive(Clone)]
-pub struct AuditLane {
+pub struct AuditLane(Arc<Lane>);
+
+struct Lane {
     chain: ChainId,
+    store: Store,
     queue: mpsc::Sender<Waiting>,
     /// Calls that nobody will report the end of. As many as there are calls going on at most.
     abandoned: mpsc::UnboundedSender<CallId>,
-}
-
-struct Waiting {
-    record: AuditRecord,
-    reply: oneshot::Sender<Result<(), Error>>,
+    /// The writer, while it rests.
+    resting: Mutex<Option<Box<Writer>>>,
+    runtime: Handle,
 }
 
 impl AuditLane {
@@ -61,43 +69,133 @@ impl AuditLane {
         };
         let (queue, waiting) = mpsc::channel(QUEUE);
         let (abandoned, orphans) = mpsc::unbounded_channel();
-        let lane = Self { chain: head.chain, queue, abandoned };
-        let mut writer = Writer::new(store.clone(), head, now);
+        let (chain, is_left_open) = (head.chain, !open.is_empty());
+        let mut writer = Writer::new(head, now, (waiting, orphans));
         writer.adopt(&open);
-        while !writer.open.is_empty() {
-            writer.commit(vec![]).await?;
+        let lane = Self(Arc::new(Lane {
+            chain,
+            store: store.clone(),
+            queue,
+            abandoned,
+            resting: Mutex::new(Some(Box::new(writer))),
+            runtime: Handle::current(),
+        }));
+        if is_left_open {
+            lane.record(None).await?;
         }
-        spawn_writer(writer, waiting, orphans);
         Ok(lane)
     }
 
     /// The chain that is written to.
     pub fn chain(&self) -> ChainId {
-        self.chain
+        self.0.chain
     }
 
     /// Records that a call was decided. A caller that goes away before it is answered is taken to
     /// have abandoned the call.
     pub async fn call(&self, call: AuditCall) -> Result<(), Error> {
-        self.record(AuditRecord::Call(Box::new(call))).await
+        self.record(Some(AuditRecord::Call(Box::new(call)))).await
     }
 
     /// Records what came of a call; [`Error::Duplicate`] if that is known already.
     pub async fn outcome(&self, outcome: AuditOutcome) -> Result<(), Error> {
-        self.record(AuditRecord::Outcome(outcome)).await
+        self.record(Some(AuditRecord::Outcome(outcome))).await
     }
 
     /// Says that nobody will report the end of this call.
     pub fn abandon(&self, call: CallId) {
         // Without a writer the next start finds the call and closes it.
-        let _ = self.abandoned.send(call);
+        let _ = self.0.abandoned.send(call);
+        let lane = Arc::clone(&self.0);
+        self.0.runtime.spawn(async move { lane.wake().await });
     }
 
-    async fn record(&self, record: AuditRecord) -> Result<(), Error> {
+    async fn record(&self, record: Option<AuditRecord>) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
         let waiting = Waiting { record, reply };
-        self.queue.send(waiting).await.map_err(|_| Error::Closed)?;
+        self.0.queue.send(waiting).await.map_err(|_| Error::Closed)?;
+        self.0.wake().await;
         answer.await.map_err(|_| Error::Closed)?
+    }
+}
+
+impl Lane {
+    /// Sends the writer on its way, if it rests. A store that is closed takes the writer with it, so
+    /// that everybody who waits is told.
+    async fn wake(self: &Arc<Self>) {
+        if self.resting().is_some() {
+            let visit = || self.resting().take().map(|writer| Visit::of(self, writer));
+            let _ = self.store.hand_over(visit).await;
+        }
+    }
+
+    fn resting(&self) -> MutexGuard<'_, Option<Box<Writer>>> {
+        // Nobody panics while holding it.
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks again after a while, for outcomes that nobody asks about.
+    fn wake_later(self: &Arc<Self>) {
+        let lane: Weak<Self> = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(RETRY).await;
+            if let Some(lane) = lane.upgrade() {
+                lane.wake().await;
+            }
+        });
+    }
+}
+
+/// The writer on its way through the store.
+struct Visit {
+    lane: Arc<Lane>,
+    writer: Box<Writer>,
+    result: Option<Result<(), Error>>,
+}
+
+impl Visit {
+    fn of(lane: &Arc<Lane>, writer: Box<Writer>) -> Queued {
+        Box::new(Self { lane: Arc::clone(lane), writer, result: None })
+    }
+}
+
+impl Operation for Visit {
+    fn run<'a>(&'a mut self, tx: &'a mut Tx) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            tx.forget_failure();
+            let written = AssertUnwindSafe(self.writer.write(tx)).catch_unwind().await;
+            let result = written.unwrap_or_else(|_| Err(Error::misused("it panicked")));
+            let keep = result.is_ok();
+            self.result = Some(result);
+            keep
+        })
+    }
+
+    fn answer(mut self: Box<Self>, commit: Result<(), Error>) -> Option<Queued> {
+        let outcome = match (self.result.take(), commit) {
+            (Some(Ok(())), Ok(())) => Ok(()),
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (None, Ok(())) => Err(Error::Closed),
+        };
+        if let Err(error) = &outcome {
+            warn!(error = error as &dyn std::error::Error, "audit records were not written");
+        }
+        let is_written = outcome.is_ok();
+        self.writer.answer(outcome);
+        let Self { lane, writer, .. } = *self;
+        let mut resting = lane.resting();
+        // Looked at under the lock: whoever came too late for this look finds the writer at rest.
+        if writer.is_waited_for() || is_written && writer.has_orphans() {
+            drop(resting);
+            return Some(Visit::of(&lane, writer));
+        }
+        let is_to_return = writer.has_orphans();
+        *resting = Some(writer);
+        drop(resting);
+        if is_to_return {
+            lane.wake_later();
+        }
+        None
     }
 }
 
@@ -109,7 +207,7 @@ async fn take_over(store: &Store, chain: ChainId) -> Result<Option<Left>, Error>
     store
         .write(move |tx| {
             Box::pin(async move {
-                let Some(head) = sql::chain_get(tx, chain).await? else {
+                let Some(head) = sql::chain_lock(tx, chain).await? else {
                     let head = ChainHead::new(chain);
                     sql::chain_insert(tx, &head).await?;
                     return Ok(Some((head, vec![])));
@@ -135,200 +233,4 @@ async fn take_over(store: &Store, chain: ChainId) -> Result<Option<Left>, Error>
             })
         })
         .await
-}
-
-#[expect(clippy::disallowed_methods, reason = "ends by itself when the lane is dropped")]
-fn spawn_writer(
-    mut writer: Writer,
-    mut waiting: mpsc::Receiver<Waiting>,
-    mut abandoned: mpsc::UnboundedReceiver<CallId>,
-) {
-    tokio::spawn(async move {
-        loop {
-            let mut batch = vec![];
-            tokio::select! {
-                taken = waiting.recv_many(&mut batch, BATCH) => if taken == 0 { return },
-                Some(call) = abandoned.recv() => writer.orphans.push(call),
-                () = tokio::time::sleep(RETRY), if !writer.orphans.is_empty() => {}
-            }
-            while let Ok(call) = abandoned.try_recv() {
-                writer.orphans.push(call);
-            }
-            if let Err(error) = writer.commit(batch).await {
-                warn!(error = &error as &dyn std::error::Error, "audit records were not written");
-            }
-        }
-    });
-}
-
-/// The state of the one writer.
-struct Writer {
-    store: Store,
-    head: ChainHead,
-    now: Now,
-    /// Calls that were let through and have no outcome, with their places.
-    open: HashMap<CallId, i64>,
-    open_places: BTreeSet<i64>,
-    /// Open calls that nobody will report the end of.
-    orphans: Vec<CallId>,
-    /// A commit whose fate is not known: the database did not answer.
-    unsure: Option<(ChainHead, Vec<AuditRecord>)>,
-}
-
-impl Writer {
-    fn new(store: Store, head: ChainHead, now: Now) -> Self {
-        let (open, open_places) = (HashMap::new(), BTreeSet::new());
-        Self { store, head, now, open, open_places, orphans: vec![], unsure: None }
-    }
-
-    /// Takes over calls that were going on under another writer.
-    fn adopt(&mut self, calls: &[(i64, CallId)]) {
-        for (seq, call) in calls {
-            self.open.insert(*call, *seq);
-            self.open_places.insert(*seq);
-            self.orphans.push(*call);
-        }
-    }
-
-    /// Writes a batch, and the outcomes of orphans, in one transaction; answers everybody in it.
-    async fn commit(&mut self, batch: Vec<Waiting>) -> Result<(), Error> {
-        let (records, replies) = self.admit(batch);
-        if records.is_empty() {
-            return Ok(());
-        }
-        let outcome = match self.settle().await {
-            Ok(()) => self.write(records).await,
-            Err(error) => Err(error),
-        };
-        let failure = outcome.err().map(Arc::new);
-        for (call, reply) in replies {
-            let answer = match &failure {
-                Some(failure) => Err(Error::unavailable(Arc::clone(failure))),
-                None => Ok(()),
-            };
-            let is_begun = answer.is_ok();
-            // A caller that went away will not make the call, nor report its end.
-            if let (Err(_), true, Some(call)) = (reply.send(answer), is_begun, call) {
-                self.orphans.push(call);
-            }
-        }
-        match failure {
-            Some(failure) => Err(Error::unavailable(failure)),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses second outcomes, and adds those of orphans.
-    fn admit(&mut self, batch: Vec<Waiting>) -> (Vec<AuditRecord>, Vec<Reply>) {
-        let (mut records, mut replies, mut ended) = (vec![], vec![], BTreeSet::new());
-        for Waiting { record, reply } in batch {
-            let begun = match &record {
-                AuditRecord::Call(call) => (call.decision == Effect::Allow).then_some(call.id),
-                AuditRecord::Outcome(outcome) => {
-                    if !self.open.contains_key(&outcome.call) || !ended.insert(outcome.call) {
-                        let constraint = "one outcome for each call".to_owned();
-                        let _ = reply.send(Err(Error::Duplicate { constraint }));
-                        continue;
-                    }
-                    None
-                }
-            };
-            records.push(record);
-            replies.push((begun, reply));
-        }
-        self.orphans.retain(|call| self.open.contains_key(call));
-        let room = BATCH.saturating_sub(records.len()).max(1);
-        for call in self.orphans.iter().take(room) {
-            if ended.insert(*call) {
-                records.push(AuditRecord::Outcome(AuditOutcome {
-                    call: *call,
-                    status: CallStatus::Error,
-                    error_type: Some(INTERRUPTED.to_owned()),
-                    duration_ms: None,
-                    recorded_at: (self.now)(),
-                }));
-            }
-        }
-        (records, replies)
-    }
-
-    async fn write(&mut self, records: Vec<AuditRecord>) -> Result<(), Error> {
-        let (old, mut new) = (self.head.clone(), self.head.clone());
-        let sealed: Vec<(AuditRecord, Seal)> =
-            records.iter().map(|record| (record.clone(), new.seal(record))).collect();
-        for (record, seal) in &sealed {
-            if let AuditRecord::Call(call) = record
-                && call.decision == Effect::Allow
-            {
-                self.open.insert(call.id, seal.seq);
-                self.open_places.insert(seal.seq);
-            }
-        }
-        // Calls that end in this batch still count: the next one moves on.
-        new.open_from = self.open_places.first().copied().unwrap_or(new.seq + 1);
-        self.unsure = Some((new.clone(), records));
-        self.store
-            .write(move |tx| {
-                Box::pin(async move { sql::chain_append(tx, &old, &new, &sealed).await })
-            })
-            .await?;
-        self.conclude();
-        Ok(())
-    }
-
-    /// The last commit happened.
-    fn conclude(&mut self) {
-        let Some((head, records)) = self.unsure.take() else {
-            return;
-        };
-        self.head = head;
-        for record in records {
-            if let AuditRecord::Outcome(outcome) = record
-                && let Some(seq) = self.open.remove(&outcome.call)
-            {
-                self.open_places.remove(&seq);
-            }
-        }
-    }
-
-    /// Finds out what became of a commit that was not answered.
-    async fn settle(&mut self) -> Result<(), Error> {
-        let Some((attempted, records)) = &self.unsure else {
-            return Ok(());
-        };
-        let chain = self.head.chain;
-        let found = self
-            .store
-            .read(move |tx| Box::pin(async move { sql::chain_get(tx, chain).await }))
-            .await?
-            .ok_or(Error::Closed)?;
-        let begun: Vec<CallId> = records.iter().filter_map(begun).collect();
-        if found.seq == attempted.seq && found.hash == attempted.hash {
-            // Its callers were told that it failed, so none of its calls was made.
-            self.conclude();
-            self.orphans.extend(begun);
-            return Ok(());
-        }
-        self.unsure = None;
-        for call in begun {
-            if let Some(seq) = self.open.remove(&call) {
-                self.open_places.remove(&seq);
-            }
-        }
-        if found.seq != self.head.seq || found.hash != self.head.hash {
-            warn!(chain.id = %chain, "audit chain {chain} has another writer; going on behind it");
-            self.head = found;
-        }
-        Ok(())
-    }
-}
-
-/// Who waits, and for which call to begin.
-type Reply = (Option<CallId>, oneshot::Sender<Result<(), Error>>);
-
-fn begun(record: &AuditRecord) -> Option<CallId> {
-    match record {
-        AuditRecord::Call(call) => (call.decision == Effect::Allow).then_some(call.id),
-        AuditRecord::Outcome(_) => None,
-    }
 }

@@ -86,6 +86,13 @@ pub(super) async fn chain_get(tx: &mut Tx, chain: ChainId) -> Result<Option<Chai
     tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
 }
 
+/// As [`chain_get`], behind every commit to the chain that is still going on: that of a writer
+/// which died meanwhile too, since the server ends it or finishes it without its writer.
+pub(super) async fn chain_lock(tx: &mut Tx, chain: ChainId) -> Result<Option<ChainHead>, Error> {
+    let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1 /*pg FOR NO KEY UPDATE */";
+    tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
+}
+
 pub(super) async fn chain_insert(tx: &mut Tx, head: &ChainHead) -> Result<(), Error> {
     let sql = "INSERT INTO mcp_audit_chains (chain_id, seq, hash, open_from, created_at)
                VALUES ($1, $2, $3, $4, cynode_now())";
@@ -181,13 +188,10 @@ pub(super) async fn chain_append(
     new: &ChainHead,
     records: &[(AuditRecord, Seal)],
 ) -> Result<(), Error> {
-    let moved = "UPDATE mcp_audit_chains SET seq = $2, hash = $3, open_from = $4
-                 WHERE chain_id = $1 AND seq = $5 AND hash = $6";
-    let params =
-        params![new.chain, new.seq, new.hash.clone(), new.open_from, old.seq, old.hash.clone()];
-    if tx.execute(moved, params).await? != 1 {
-        return Err(Error::Duplicate { constraint: "mcp_audit_chains head".to_owned() });
-    }
+    let moved = "UPDATE mcp_audit_chains SET seq = $1, hash = $2, open_from = $3
+                 WHERE chain_id = $4 AND seq = $5 AND hash = $6";
+    let head: &[Param] =
+        params![new.seq, new.hash.clone(), new.open_from, new.chain, old.seq, old.hash.clone()];
     let (mut calls, mut outcomes) = (vec![], vec![]);
     for (record, seal) in records {
         match record {
@@ -195,25 +199,35 @@ pub(super) async fn chain_append(
             AuditRecord::Outcome(outcome) => outcomes.extend(outcome_params(outcome, seal)),
         }
     }
-    insert(tx, &CALL_INSERTS, CALL.len(), &calls).await?;
-    insert(tx, &OUTCOME_INSERTS, OUTCOME.len(), &outcomes).await
+    // One row for each statement is what SQLite likes best: it then needs no way back.
+    let most = if tx.is_sqlite() { 0 } else { MAX_POWER };
+    let mut statements = vec![(moved, head)];
+    statements.extend(inserts(&CALL_INSERTS[..=most], CALL.len(), &calls));
+    statements.extend(inserts(&OUTCOME_INSERTS[..=most], OUTCOME.len(), &outcomes));
+    let changed = tx.execute_all(&statements).await?;
+    if changed.first() == Some(&1) {
+        Ok(())
+    } else {
+        Err(Error::Duplicate { constraint: "mcp_audit_chains head".to_owned() })
+    }
 }
 
-/// Inserts rows in statements of 64, 32, … 1 rows: few texts to prepare, few trips to the server.
-async fn insert(
-    tx: &mut Tx,
-    statements: &[String],
+/// Rows in statements of 64, 32, … 1 rows: few texts to prepare, little to send.
+fn inserts<'a>(
+    statements: &'a [String],
     columns: usize,
-    mut values: &[Param],
-) -> Result<(), Error> {
+    mut values: &'a [Param],
+) -> Vec<(&'a str, &'a [Param])> {
+    let mut all = vec![];
     for (power, statement) in statements.iter().enumerate().rev() {
-        while values.len() >= columns << power {
-            let (now, later) = values.split_at(columns << power);
-            tx.execute(statement, now).await?;
+        while let Some((now, later)) = values.split_at_checked(columns << power)
+            && !now.is_empty()
+        {
+            all.push((statement.as_str(), now));
             values = later;
         }
     }
-    Ok(())
+    all
 }
 
 /// Statements that insert 1, 2, 4, … rows.
