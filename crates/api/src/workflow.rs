@@ -47,7 +47,7 @@ async fn start(
     Ok(Json(workflow.start(&body).await?))
 }
 
-/// Takes the oldest runnable task, waiting for one if there is none.
+/// Takes the oldest runnable tasks, waiting for one if there is none.
 #[utoipa::path(post, path = "/v1/workflow/claim", tag = "workflow api", request_body = ClaimRun,
     responses((status = 200, body = ClaimView), (status = "4XX", body = Problem)))]
 async fn claim(
@@ -113,7 +113,7 @@ async fn release(
     _: Runner,
     Body(body): Body<ReleaseLease>,
 ) -> Result<StatusCode, ApiError> {
-    workflow.release(&body).await?;
+    workflow.release(body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -11,15 +11,16 @@
 mod words;
 
 pub mod agent;
+pub mod changes;
 pub mod criteria;
-pub mod ids;
 pub mod finding;
+pub mod ids;
 pub mod job;
 pub mod name;
 pub mod plan;
 pub mod policy;
-pub mod report;
 pub mod preference;
+pub mod report;
 pub mod skill;
 pub mod status;
 pub mod verdict;

@@ -111,16 +111,13 @@ pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
     }
 }
 
-async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
+pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
     let depends_on = tx.dependency_list(task.asked.id).await?;
     let run_id = tx.run_of_task(task.asked.id).await?.map(|run| run.id);
-    let blocked_reason = match task.status {
-        TaskStatus::Pending => blocked_reason(tx, &depends_on).await?,
-        TaskStatus::Running
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Canceled
-        | TaskStatus::Superseded => None,
+    let blocked_reason = match (task.status, run_id) {
+        (TaskStatus::Pending, _) => blocked_reason(tx, &depends_on).await?,
+        (TaskStatus::Running, Some(run)) => tx.run_put_down_reason(run).await?,
+        _ => None,
     };
     Ok(TaskView {
         id: task.asked.id,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
-use crate::{Error, Tx};
+use crate::{Error, Held, MoveStore, Tx};
 
 /// The right to drive a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +97,7 @@ impl LeaseStore for Tx {
             return Ok(None);
         };
         let epoch = row.get("epoch")?;
+        self.position_open(Held { task, lease: id, epoch }, run).await?;
         Ok(Some(Lease { task, run, id, epoch, holder: Some(holder), is_live: true }))
     }
 
@@ -138,6 +139,8 @@ impl LeaseStore for Tx {
     async fn lease_fence(&mut self, task: TaskId) -> Result<(), Error> {
         let sql = "UPDATE task_workflow_leases SET holder_id = NULL, expires_at = NULL,
                    epoch = epoch + 1, updated_at = cynode_now() WHERE task_id = $1";
+        self.execute(sql, params![task]).await?;
+        let sql = "UPDATE workflow_checkpoints SET epoch = epoch + 1 WHERE task_id = $1";
         self.execute(sql, params![task]).await.map(drop)
     }
 }

@@ -79,4 +79,7 @@ pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskStore};
 pub use tx::Tx;
 pub use users::{AuthEvent, User, UserStore};
 pub use work_units::{WorkPlan, WorkStore, WorkUnit};
-pub use workflow::{Checkpoint, Effect, Run, Transition, WorkflowStore};
+pub use workflow::{
+    Checkpoint, Claim, Close, Effect, Granted, Held, Move, MoveStore, Moved, Run, Told, Transition,
+    Versions, WorkflowStore,
+};

@@ -31,6 +31,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0004_agents.sql"),
         sqlite: include_str!("../migrations/sqlite/0004_agents.sql"),
     },
+    Migration {
+        version: 5,
+        postgres: include_str!("../migrations/postgres/0005_history.sql"),
+        sqlite: include_str!("../migrations/sqlite/0005_history.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

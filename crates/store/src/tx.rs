@@ -234,12 +234,17 @@ fn sqlite_rows(
     params: &[Param],
 ) -> Result<Vec<Row>, Error> {
     let mut statement = connection.prepare_cached(&for_sqlite(sql))?;
-    let names: Arc<[String]> = statement.column_names().map(ToOwned::to_owned).collect();
     let mut rows = statement.query(rusqlite::params_from_iter(params))?;
     let mut found = vec![];
+    let mut names: Option<Arc<[String]>> = None;
     while let Some(row) = rows.next()? {
+        // Only now: the first step finds out whether another connection has added columns.
+        let names = names.get_or_insert_with(|| {
+            let statement: &rusqlite::Statement<'_> = row.as_ref();
+            statement.column_names().map(ToOwned::to_owned).collect()
+        });
         let values = (0..names.len()).map(|index| row.get(index)).collect::<Result<_, _>>()?;
-        found.push(Row::Sqlite { names: Arc::clone(&names), values });
+        found.push(Row::Sqlite { names: Arc::clone(names), values });
     }
     Ok(found)
 }

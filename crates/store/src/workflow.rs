@@ -1,12 +1,24 @@
 //! Runs, their checkpoints, history and journalled effects.
+//!
+//! Start at [`WorkflowStore`]. A run is moved by [`crate::Store::transit`] ([`moves`], many at once on
+//! PostgreSQL: [`lane`]) and handed out by [`claim`]. A checkpoint keeps the position of a run and a
+//! whole state; history keeps what each transition changed ([`history`]).
+
+mod claim;
+mod history;
+pub(crate) mod lane;
+mod moves;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{JobId, RunId, TaskId, TraceId};
 use cynode_domain::status::RunStatus;
 use serde_json::Value;
-use uuid::Uuid;
 
+pub use self::claim::{Claim, Granted};
+pub(crate) use self::history::transition;
+pub use self::moves::{Close, Held, Move, MoveStore, Moved, Told};
 use crate::column::Row;
 use crate::param::params;
 use crate::{Error, Tx};
@@ -22,6 +34,20 @@ pub struct Run {
     pub trace: TraceId,
     /// Where it stands.
     pub status: RunStatus,
+}
+
+/// The versions of the graph that a runner can drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions {
+    /// The oldest.
+    pub oldest: u32,
+    /// The newest; new runs begin with it.
+    pub newest: u32,
+}
+
+impl Versions {
+    /// Any version, for those who only look.
+    pub const ANY: Self = Self { oldest: 0, newest: u32::MAX };
 }
 
 /// Where a run stands between two nodes.
@@ -56,8 +82,8 @@ pub struct Transition {
     pub step_index: Option<u32>,
     /// The job it was about.
     pub job: Option<JobId>,
-    /// The whole state after it.
-    pub state: Value,
+    /// The state after it, or what it changed.
+    pub record: StateRecord,
     /// The epoch it was written in.
     pub epoch: i64,
     /// How long the node took.
@@ -78,7 +104,7 @@ pub struct Effect {
 /// Runs, checkpoints, history and effects.
 #[async_trait]
 pub trait WorkflowStore {
-    /// Adds a run that waits for a runner.
+    /// Adds a run that waits for a runner, or first for what its task depends on.
     async fn run_insert(&mut self, run: &Run) -> Result<(), Error>;
     /// The newest run of a task.
     async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error>;
@@ -88,14 +114,42 @@ pub trait WorkflowStore {
     /// locked, and skipped by others, until the transaction ends. Somebody may have been granted its
     /// lease a moment before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
     async fn run_next(&mut self) -> Result<Option<Run>, Error>;
+    /// Hands runs to a runner, oldest first; task and run are running from here on.
+    async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error>;
+    /// Notes that a runner was granted a run, as [`WorkflowStore::run_claim`] does; `started` is
+    /// the event that tells of it.
+    async fn run_begin(
+        &mut self,
+        run: &Run,
+        versions: Versions,
+        started: &'static str,
+    ) -> Result<(), Error>;
+    /// The version of the graph that drives the run; nothing before its first grant.
+    async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error>;
+    /// Remembers why a runner put the run down, and leaves it alone for a while. A version other
+    /// than the one on record takes its place, and takes the run out of reach of other runners.
+    async fn run_put_down(
+        &mut self,
+        run: RunId,
+        reason: &str,
+        version: Option<u32>,
+        pause_ms: u32,
+    ) -> Result<(), Error>;
+    /// Why the last runner put the run down, until another takes it.
+    async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error>;
+    /// Lets go of runs that wait for dependencies of which none is left: those that wait for `on`,
+    /// or all. Gives their number.
+    async fn runs_unblock(&mut self, on: Option<TaskId>) -> Result<u64, Error>;
     /// The newest checkpoint of a task.
     async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error>;
-    /// Writes a transition: the checkpoint and its history row.
-    async fn transition_save(&mut self, transition: &Transition) -> Result<(), Error>;
+    /// The number of the newest transition of a task; 0 before the first.
+    async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error>;
     /// Every transition of a run, oldest first.
     async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error>;
     /// The newest transition of a run.
     async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error>;
+    /// The whole state of a run after transition `sequence`; nothing if there is no such row.
+    async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error>;
     /// Remembers an effect; the first answer under a key stays. Gives the answer that is kept.
     async fn effect_record(
         &mut self,
@@ -110,8 +164,11 @@ pub trait WorkflowStore {
 #[async_trait]
 impl WorkflowStore for Tx {
     async fn run_insert(&mut self, run: &Run) -> Result<(), Error> {
-        let sql = "INSERT INTO runs (id, task_id, trace_id, status, runnable, created_at)
-                   VALUES ($1, $2, $3, $4, $5, cynode_now())";
+        let sql =
+            "INSERT INTO runs (id, task_id, trace_id, status, runnable, created_at, waits_for)
+                   VALUES ($1, $2, $3, $4, $5, cynode_now(), CASE WHEN EXISTS (
+                       SELECT 1 FROM task_dependencies d JOIN tasks t ON t.id = d.depends_on_task_id
+                       WHERE d.task_id = $2 AND t.status <> 'completed') THEN 'dependencies' END)";
         let params = params![run.id, run.task, run.trace, run.status, !run.status.is_terminal()];
         self.execute(sql, params).await.map(drop)
     }
@@ -131,60 +188,66 @@ impl WorkflowStore for Tx {
     }
 
     async fn run_next(&mut self) -> Result<Option<Run>, Error> {
-        // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
-        // run first would deadlock with a cancellation.
-        let sql = "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id
-                   WHERE r.runnable AND NOT o.closed
-                   AND NOT EXISTS (SELECT 1 FROM task_workflow_leases l
-                       WHERE l.task_id = r.task_id AND l.holder_id IS NOT NULL
-                       AND l.expires_at > cynode_now())
+        claim::next(self, Versions::ANY).await
+    }
+
+    async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error> {
+        claim::claim(self, claim).await
+    }
+
+    async fn run_begin(
+        &mut self,
+        run: &Run,
+        versions: Versions,
+        started: &'static str,
+    ) -> Result<(), Error> {
+        claim::begin(self, run, versions, started).await
+    }
+
+    async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error> {
+        let sql = "SELECT graph_version FROM runs WHERE id = $1";
+        let Some(row) = self.row(sql, params![run]).await? else {
+            return Ok(None);
+        };
+        let version: Option<i64> = row.get("graph_version")?;
+        Ok(version.and_then(|version| u32::try_from(version).ok()))
+    }
+
+    async fn run_put_down(
+        &mut self,
+        run: RunId,
+        reason: &str,
+        version: Option<u32>,
+        pause_ms: u32,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE runs SET put_down_reason = $2, not_before = cynode_after($4),
+                   graph_version = coalesce($3, graph_version) WHERE id = $1 AND runnable";
+        self.execute(sql, params![run, reason, version, pause_ms]).await.map(drop)
+    }
+
+    async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error> {
+        let sql = "SELECT put_down_reason FROM runs WHERE id = $1 AND runnable";
+        self.row(sql, params![run]).await?.map_or(Ok(None), |row| row.get("put_down_reason"))
+    }
+
+    async fn runs_unblock(&mut self, on: Option<TaskId>) -> Result<u64, Error> {
+        let sql = "UPDATE runs SET waits_for = NULL
+                   WHERE runnable AND waits_for = 'dependencies'
+                   AND ($1 /*pg ::uuid */ IS NULL OR task_id IN (
+                       SELECT d.task_id FROM task_dependencies d WHERE d.depends_on_task_id = $1))
                    AND NOT EXISTS (SELECT 1 FROM task_dependencies d
                        JOIN tasks t ON t.id = d.depends_on_task_id
-                       WHERE d.task_id = r.task_id AND t.status <> 'completed')
-                   ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */";
-        self.row(sql, &[]).await?.as_ref().map(run).transpose()
+                       WHERE d.task_id = runs.task_id AND t.status <> 'completed')";
+        self.execute(sql, params![on]).await
     }
 
     async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error> {
-        let sql = "SELECT * FROM workflow_checkpoints WHERE task_id = $1";
-        self.row(sql, params![task]).await?.as_ref().map(checkpoint).transpose()
+        history::checkpoint(self, task).await
     }
 
-    async fn transition_save(&mut self, new: &Transition) -> Result<(), Error> {
-        let sql = "INSERT INTO workflow_checkpoints
-                   (id, task_id, run_id, state, last_node_id, edge, sequence, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, cynode_now())
-                   ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id,
-                       state = excluded.state, last_node_id = excluded.last_node_id,
-                       edge = excluded.edge, sequence = excluded.sequence,
-                       updated_at = excluded.updated_at";
-        let params = params![
-            Uuid::now_v7(),
-            new.task,
-            new.run,
-            &new.state,
-            &new.node,
-            &new.edge,
-            new.sequence
-        ];
-        self.execute(sql, params).await?;
-        let sql = "INSERT INTO workflow_history
-                   (run_id, sequence, task_id, node_id, edge, step_index, job_id, state, epoch,
-                    duration_ms, recorded_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, cynode_now())";
-        let params = params![
-            new.run,
-            new.sequence,
-            new.task,
-            &new.node,
-            &new.edge,
-            new.step_index,
-            new.job,
-            &new.state,
-            new.epoch,
-            new.duration_ms,
-        ];
-        self.execute(sql, params).await.map(drop)
+    async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error> {
+        let sql = "SELECT sequence FROM workflow_checkpoints WHERE task_id = $1";
+        self.row(sql, params![task]).await?.map_or(Ok(0), |row| row.get("sequence"))
     }
 
     async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error> {
@@ -196,6 +259,10 @@ impl WorkflowStore for Tx {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1
                    ORDER BY sequence DESC LIMIT 1";
         self.row(sql, params![run]).await?.as_ref().map(transition).transpose()
+    }
+
+    async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
+        history::state_at(self, run, sequence).await
     }
 
     async fn effect_record(
@@ -222,38 +289,11 @@ impl WorkflowStore for Tx {
     }
 }
 
-fn run(row: &Row) -> Result<Run, Error> {
+pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     Ok(Run {
         id: row.id("id")?,
         task: row.id("task_id")?,
         trace: row.id("trace_id")?,
         status: row.word("status")?,
-    })
-}
-
-fn checkpoint(row: &Row) -> Result<Checkpoint, Error> {
-    Ok(Checkpoint {
-        state: row.get("state")?,
-        last_node: row.get("last_node_id")?,
-        edge: row.get("edge")?,
-        sequence: row.get("sequence")?,
-        updated_at: row.get("updated_at")?,
-    })
-}
-
-fn transition(row: &Row) -> Result<Transition, Error> {
-    let step_index: Option<i64> = row.get("step_index")?;
-    Ok(Transition {
-        run: row.id("run_id")?,
-        task: row.id("task_id")?,
-        sequence: row.get("sequence")?,
-        node: row.get("node_id")?,
-        edge: row.get("edge")?,
-        step_index: step_index.and_then(|index| u32::try_from(index).ok()),
-        job: row.id_opt("job_id")?,
-        state: row.get("state")?,
-        epoch: row.get("epoch")?,
-        duration_ms: row.get("duration_ms")?,
-        recorded_at: row.get("recorded_at")?,
     })
 }

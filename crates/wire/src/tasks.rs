@@ -124,7 +124,8 @@ pub struct TaskView {
     pub acceptance_criteria: Vec<Criterion>,
     /// Tasks that must complete first.
     pub depends_on: Vec<TaskId>,
-    /// Why a queued task will not start by itself: something it depends on did not complete.
+    /// Why a queued task will not start by itself: something it depends on did not complete. Or why
+    /// a running one stands still: its last runner could not go on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
     /// What came of it, once closed.

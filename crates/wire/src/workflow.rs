@@ -4,6 +4,7 @@
 //! longer the newest is refused with 409, and the runner must stop at once.
 
 use chrono::{DateTime, Utc};
+use cynode_domain::changes::Changes;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{HolderId, JobId, LeaseId, RunId, TaskId, TraceId};
 use cynode_domain::job::Limits;
@@ -34,6 +35,19 @@ pub struct StartRun {
     /// How long the lease lasts without renewal, in milliseconds: 1000 to 3600000, 30000 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u32>,
+    /// Which versions of the graph the runner can drive; any when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_versions: Option<GraphVersions>,
+}
+
+/// The versions of the workflow's graph that a runner can drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphVersions {
+    /// The oldest.
+    pub oldest: u32,
+    /// The newest; runs that nobody has begun start with it.
+    pub newest: u32,
 }
 
 /// `POST /v1/workflow/claim`
@@ -48,6 +62,12 @@ pub struct ClaimRun {
     /// How long to wait for a runnable task, in milliseconds; at most 30000.
     #[serde(default)]
     pub wait_ms: u32,
+    /// How many tasks to grant at most: 1 to 64, 1 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// Which versions of the graph the runner can drive: no other run is granted. Any when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_versions: Option<GraphVersions>,
 }
 
 /// Whether a start made something happen.
@@ -77,11 +97,14 @@ pub struct GrantView {
     pub effects: Vec<EffectView>,
 }
 
-/// The answer to a claim: a grant, or nothing to do.
+/// The answer to a claim: grants, or nothing to do.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ClaimView {
     /// The grant; absent when no task became runnable in time.
     pub grant: Option<GrantView>,
+    /// Further grants, if the claim asked for more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<GrantView>,
 }
 
 /// `POST /v1/workflow/resume`
@@ -109,8 +132,8 @@ pub struct CheckpointView {
     pub updated_at: DateTime<Utc>,
 }
 
-/// `POST /v1/workflow/checkpoint`
-#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+/// `POST /v1/workflow/checkpoint`: either the whole state, or what changed since the transition before.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaveCheckpoint {
     /// Proof of the right to write.
@@ -121,10 +144,18 @@ pub struct SaveCheckpoint {
     pub last_node_id: String,
     /// Which of its edges is taken.
     pub edge: String,
-    /// The whole state after it.
-    pub state: Value,
+    /// The whole state after it; always with the first transition under a lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+    /// What it changed in the state, which is then a JSON object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// How long the node took, in milliseconds.
     pub duration_ms: i64,
+    /// How long the lease is to last: after this call at least two thirds of it are left. It is not
+    /// extended when absent. 1000 to 3600000 milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ms: Option<u32>,
     /// The step it was about, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_index: Option<u32>,
@@ -193,6 +224,21 @@ pub struct RenewLease {
 pub struct ReleaseLease {
     /// The lease to give up. Giving up a lease one no longer holds changes nothing.
     pub hold: Hold,
+    /// Why the runner cannot go on, for people. The run stays where it is, and other runners may
+    /// take it after a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The version of the graph that the run needs, if that is the reason: only runners that know
+    /// it are granted the run from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_version: Option<u32>,
+}
+
+impl ReleaseLease {
+    /// Gives up a lease of a run that any runner may go on with at once.
+    pub const fn of(hold: Hold) -> Self {
+        Self { hold, reason: None, graph_version: None }
+    }
 }
 
 /// `GET /v1/workflow/tasks/{task}`: what `load_task_context` reads.

@@ -4,7 +4,7 @@
 //! run: the nodes' timeouts, or the end of the lease. All of them are safe to repeat.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,15 +18,13 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::control::ControlPlane;
-use crate::engine::{
-    Backoff, Checkpoints, EffectLog, FAILED, JournalError, Node, NodeError, Transition,
-};
-use crate::nodes::collect_result::CollectResult;
-use crate::nodes::dispatch_step::{self, Dispatch};
-use crate::nodes::mark_failed::MarkFailed;
-use crate::nodes::verify_step_result::{Verification, VerifyStepResult};
+use crate::engine::{Backoff, Checkpoints, EffectLog, JournalError, NodeError, Transition};
+use crate::nodes::dispatch_step::Dispatch;
+use crate::nodes::verify_step_result::Verification;
 use crate::orchestrator::{CallError, Orchestrator};
-use crate::state::RunState;
+use crate::runner::KeptLease;
+use crate::saved::Saved;
+use crate::workflow::{Position, TaskState};
 
 /// The pauses between calls of an orchestrator that is away.
 pub(crate) const AWAY: Backoff =
@@ -41,12 +39,26 @@ const LEAST_POLL: Duration = Duration::from_millis(50);
 pub struct HeldTask {
     orchestrator: Arc<dyn Orchestrator>,
     hold: Hold,
+    /// What the next transition is compared with.
+    saved: Mutex<Saved>,
+    /// The lease that every transition extends.
+    lease: Option<Arc<KeptLease>>,
 }
 
 impl HeldTask {
     /// The task of `hold`.
     pub fn new(orchestrator: Arc<dyn Orchestrator>, hold: Hold) -> Self {
-        Self { orchestrator, hold }
+        Self { orchestrator, hold, saved: Mutex::default(), lease: None }
+    }
+
+    /// The same task, extending its lease with every transition.
+    #[must_use]
+    pub(crate) fn extending(self, lease: Arc<KeptLease>) -> Self {
+        Self { lease: Some(lease), ..self }
+    }
+
+    fn saved(&self) -> MutexGuard<'_, Saved> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,41 +133,35 @@ impl EffectLog for HeldTask {
 }
 
 #[async_trait]
-impl Checkpoints<RunState> for HeldTask {
-    async fn save(&self, transition: &Transition<'_, RunState>) -> Result<(), JournalError> {
-        let state = transition.state;
-        let (step_index, job_id) = subject(transition);
+impl<S: TaskState> Checkpoints<S> for HeldTask {
+    async fn save(&self, transition: &Transition<'_, S>) -> Result<(), JournalError> {
+        let Transition { state, node, edge, .. } = *transition;
+        let record = self.saved().record(state);
+        let record = record.map_err(|error| JournalError::Rejected(error.to_string()))?;
+        let sent = record.sent();
+        let (step_index, job_id) = state.subject(Position { node, edge });
         let body = SaveCheckpoint {
             hold: self.hold,
             sequence: transition.sequence,
-            last_node_id: transition.node.to_owned(),
-            edge: transition.edge.to_owned(),
-            state: serde_json::to_value(state)
-                .map_err(|error| JournalError::Rejected(error.to_string()))?,
+            last_node_id: node.to_owned(),
+            edge: edge.to_owned(),
+            state: record.state,
+            changes: record.changes,
             duration_ms: i64::try_from(transition.duration.as_millis()).unwrap_or(i64::MAX),
+            lease_ms: self.lease.as_ref().map(|lease| lease.life_ms()),
             step_index,
             job_id,
-            finish: state.finish.clone().filter(|_| transition.is_last),
+            finish: state.finish().filter(|_| transition.is_last).cloned(),
         };
-        Ok(patiently(|| self.orchestrator.checkpoint(&body)).await?)
-    }
-}
-
-/// Which step and job a transition is about; the edge may have moved the state on already.
-fn subject(transition: &Transition<'_, RunState>) -> (Option<u32>, Option<JobId>) {
-    let state = transition.state;
-    match transition.node {
-        dispatch_step::DispatchStep::NAME if transition.edge == FAILED => {
-            (Some(state.current_step_index), None)
+        let asked = patiently(|| async {
+            let asked = Instant::now();
+            self.orchestrator.checkpoint(&body).await.map(|()| asked)
+        })
+        .await?;
+        self.saved().note(state, sent);
+        if let Some(lease) = &self.lease {
+            lease.extended(asked);
         }
-        dispatch_step::DispatchStep::NAME | CollectResult::NAME | VerifyStepResult::NAME => {
-            (state.job.map(|job| job.step_index), state.job.map(|job| job.job_id))
-        }
-        MarkFailed::NAME => {
-            let job = state.job.filter(|job| job.step_index == state.current_step_index);
-            let step = state.current_step().map(|_| state.current_step_index);
-            (step, job.map(|job| job.job_id))
-        }
-        _ => (None, None),
+        Ok(())
     }
 }

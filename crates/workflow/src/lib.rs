@@ -15,5 +15,7 @@ pub mod nodes;
 pub mod orchestrator;
 pub mod resume;
 pub mod runner;
+mod saved;
 pub mod state;
 mod summary;
+pub mod workflow;

@@ -9,7 +9,7 @@ use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::{
-    ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease, RenewLease,
+    ClaimRun, ClaimView, DispatchStep, GrantView, RecordEffect, ReleaseLease, RenewLease,
     SaveCheckpoint, TaskContextView, VerifyStep,
 };
 
@@ -35,14 +35,14 @@ pub enum CallError {
 /// Taking, keeping and giving up the right to drive a task.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// Waits a while for a task to drive.
-    async fn claim(&self, body: &ClaimRun) -> Result<Option<GrantView>, CallError>;
+    /// Waits a while for tasks to drive.
+    async fn claim(&self, body: &ClaimRun) -> Result<Vec<GrantView>, CallError>;
 
     /// Extends a lease.
     async fn renew(&self, body: &RenewLease) -> Result<(), CallError>;
 
     /// Gives a lease up.
-    async fn release(&self, hold: Hold) -> Result<(), CallError>;
+    async fn release(&self, body: &ReleaseLease) -> Result<(), CallError>;
 }
 
 /// What a run asks for while it holds its task.
@@ -110,16 +110,17 @@ impl From<CallError> for JournalError {
 
 #[async_trait]
 impl Leases for Client {
-    async fn claim(&self, body: &ClaimRun) -> Result<Option<GrantView>, CallError> {
-        Ok(self.workflow_claim(body).await?.grant)
+    async fn claim(&self, body: &ClaimRun) -> Result<Vec<GrantView>, CallError> {
+        let ClaimView { grant, more } = self.workflow_claim(body).await?;
+        Ok(grant.into_iter().chain(more).collect())
     }
 
     async fn renew(&self, body: &RenewLease) -> Result<(), CallError> {
         Ok(self.workflow_renew(body).await?)
     }
 
-    async fn release(&self, hold: Hold) -> Result<(), CallError> {
-        Ok(self.workflow_release(&ReleaseLease { hold }).await?)
+    async fn release(&self, body: &ReleaseLease) -> Result<(), CallError> {
+        Ok(self.workflow_release(body).await?)
     }
 }
 

@@ -4,7 +4,7 @@ use cynode_wire::workflow::{CheckpointView, GrantView};
 
 use crate::engine::{Answers, Graph, Resume, UnknownPosition};
 use crate::graph::GRAPH_VERSION;
-use crate::state::RunState;
+use crate::workflow::TaskState;
 
 /// Why a checkpoint cannot be continued by this version of the program; a newer one may.
 #[derive(Debug, thiserror::Error)]
@@ -23,15 +23,25 @@ pub enum ResumeError {
     Unknown(#[from] UnknownPosition),
 }
 
+impl ResumeError {
+    /// The version of the graph that the run needs, if that is what is wrong.
+    pub fn needs(&self) -> Option<u32> {
+        match self {
+            Self::Newer { found } => Some(*found),
+            Self::Unreadable(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
 /// Where the granted run goes on: at its start, or after its checkpoint.
-pub fn resume(graph: &Graph<RunState>, grant: &GrantView) -> Result<Resume<RunState>, ResumeError> {
+pub fn resume<S: TaskState>(graph: &Graph<S>, grant: &GrantView) -> Result<Resume<S>, ResumeError> {
     let task = grant.hold.task_id;
     let effects = grant.effects.iter().map(|effect| (effect.key.clone(), effect.answer.clone()));
     let answers: Answers = effects.collect();
     let resume = match &grant.checkpoint {
         None => {
             tracing::info!(task.id = %task, "run of task {task} started");
-            Resume::fresh(graph, RunState::new(task))
+            Resume::fresh(graph, S::new(task))
         }
         Some(checkpoint) => {
             let node = &checkpoint.last_node_id;
@@ -42,14 +52,14 @@ pub fn resume(graph: &Graph<RunState>, grant: &GrantView) -> Result<Resume<RunSt
     Ok(resume.with_answers(answers))
 }
 
-fn after(
-    graph: &Graph<RunState>,
+fn after<S: TaskState>(
+    graph: &Graph<S>,
     checkpoint: &CheckpointView,
-) -> Result<Resume<RunState>, ResumeError> {
-    let state: RunState =
+) -> Result<Resume<S>, ResumeError> {
+    let state: S =
         serde_json::from_value(checkpoint.state.clone()).map_err(ResumeError::Unreadable)?;
-    if state.graph_version > GRAPH_VERSION {
-        return Err(ResumeError::Newer { found: state.graph_version });
+    if state.version() > S::VERSION {
+        return Err(ResumeError::Newer { found: state.version() });
     }
     let position = (checkpoint.sequence, &*checkpoint.last_node_id, &*checkpoint.edge);
     Ok(Resume::after(graph, position, state)?)

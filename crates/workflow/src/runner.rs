@@ -19,9 +19,13 @@ use cynode_wire::workflow::{ClaimRun, GrantView};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
+pub(crate) use self::lease::KeptLease;
 use crate::held::AWAY;
 use crate::orchestrator::Orchestrator;
+use crate::workflow::{TaskWorkflow, Workflow};
 
+/// How many tasks one claim asks for at most: others want some too.
+const MAX_CLAIM: usize = 8;
 /// How long a claim waits for a task.
 const CLAIM_WAIT: Duration = Duration::from_secs(20);
 /// How long running nodes have to reach a checkpoint once the process is asked to stop.
@@ -50,7 +54,9 @@ impl Default for Options {
 }
 
 /// A runner: one holder of leases, from process start to end.
-pub struct Runner {
+pub struct Runner<W = TaskWorkflow> {
+    /// What it drives.
+    workflow: Arc<W>,
     /// Where tasks come from and where every transition goes.
     orchestrator: Arc<dyn Orchestrator>,
     options: Options,
@@ -61,13 +67,26 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner that has not begun.
+    /// A runner of tasks that has not begun.
     pub fn new(
         orchestrator: Arc<dyn Orchestrator>,
         options: Options,
         readiness: Readiness,
     ) -> Self {
-        Self { orchestrator, options, holder: HolderId::generate(), readiness }
+        Self::of(TaskWorkflow, orchestrator, options, readiness)
+    }
+}
+
+impl<W: Workflow> Runner<W> {
+    /// A runner of any workflow that has not begun.
+    pub fn of(
+        workflow: W,
+        orchestrator: Arc<dyn Orchestrator>,
+        options: Options,
+        readiness: Readiness,
+    ) -> Self {
+        let workflow = Arc::new(workflow);
+        Self { workflow, orchestrator, options, holder: HolderId::generate(), readiness }
     }
 
     /// Drives tasks until `shutdown`, then puts the running ones down in good order.
@@ -76,12 +95,18 @@ impl Runner {
         let tasks = Tasks::new();
         tracing::info!(holder.id = %self.holder, "runner {} claims tasks", self.holder);
         loop {
-            // A task is claimed only while it could be driven at once.
+            // Tasks are claimed only while they could be driven at once.
             let next = async {
-                let slot = Arc::clone(&slots).acquire_owned().await.ok()?;
-                Some((slot, self.claim().await))
+                let mut free = vec![Arc::clone(&slots).acquire_owned().await.ok()?];
+                while free.len() < MAX_CLAIM
+                    && let Ok(slot) = Arc::clone(&slots).try_acquire_owned()
+                {
+                    free.push(slot);
+                }
+                let grants = self.claim(free.len()).await;
+                Some(free.into_iter().zip(grants).collect::<Vec<_>>())
             };
-            let (slot, grant) = tokio::select! {
+            let granted = tokio::select! {
                 biased;
                 () = shutdown.triggered() => break,
                 next = next => match next {
@@ -89,38 +114,47 @@ impl Runner {
                     None => break,
                 },
             };
-            let run = run::Run {
-                orchestrator: Arc::clone(&self.orchestrator),
-                grant,
-                lease: self.options.lease,
-                shutdown: shutdown.clone(),
-            };
-            tasks.spawn("workflow run", async move {
-                run.drive().await;
-                drop(slot);
-            });
+            for (slot, grant) in granted {
+                let run = self.run_of(grant, &shutdown);
+                tasks.spawn("workflow run", async move {
+                    run.drive().await;
+                    drop(slot);
+                });
+            }
         }
         if !tasks.finish(GRACE + RELEASE + LAST_WORDS).await {
             tracing::warn!("some runs did not stop in time; their leases end by themselves");
         }
     }
 
-    /// Asks for a task until there is one, slowly while the orchestrator is away.
-    async fn claim(&self) -> GrantView {
+    fn run_of(&self, grant: GrantView, shutdown: &Shutdown) -> run::Run<W> {
+        run::Run {
+            workflow: Arc::clone(&self.workflow),
+            orchestrator: Arc::clone(&self.orchestrator),
+            grant,
+            lease: self.options.lease,
+            shutdown: shutdown.clone(),
+        }
+    }
+
+    /// Asks for up to `max` tasks until there is one, slowly while the orchestrator is away.
+    async fn claim(&self, max: usize) -> Vec<GrantView> {
         let body = ClaimRun {
             holder_id: self.holder,
             lease_ms: Some(lease::millis(self.options.lease)),
             wait_ms: lease::millis(CLAIM_WAIT),
+            max: u32::try_from(max).ok(),
+            graph_versions: Some(self.workflow.versions()),
         };
         let mut failures = 0;
         loop {
             let asked = Instant::now();
             match self.orchestrator.claim(&body).await {
-                Ok(grant) => {
+                Ok(grants) => {
                     failures = 0;
                     self.readiness.set_ready();
-                    if let Some(grant) = grant {
-                        return grant;
+                    if !grants.is_empty() {
+                        return grants;
                     }
                     sleep(LEAST_CLAIM.saturating_sub(asked.elapsed())).await;
                 }
@@ -137,7 +171,7 @@ impl Runner {
     }
 }
 
-impl std::fmt::Debug for Runner {
+impl<W> std::fmt::Debug for Runner<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Runner");
         debug.field("holder", &self.holder).field("options", &self.options).finish_non_exhaustive()

@@ -3,6 +3,9 @@
 //! It is stored as JSON with every transition and read by other versions of this program, so
 //! fields are added with a default and never renamed.
 
+mod changes;
+mod shared;
+
 use std::collections::BTreeMap;
 
 use cynode_domain::criteria::Criterion;
@@ -15,7 +18,14 @@ use cynode_wire::workflow::Finish;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::changes::Mark;
+pub use self::shared::{Attempts, Shared};
 use crate::graph::GRAPH_VERSION;
+
+/// What must be true of the result.
+pub type Criteria = Shared<Vec<Criterion>>;
+/// Preferences, by key.
+pub type Preferences = Shared<BTreeMap<String, Value>>;
 
 /// The state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,28 +36,28 @@ pub struct RunState {
     pub task_id: TaskId,
     /// What must be true of the result.
     #[serde(default)]
-    pub acceptance_criteria: Vec<Criterion>,
+    pub acceptance_criteria: Criteria,
     /// Preferences in effect when the run began, by key.
     #[serde(default)]
-    pub preferences_effective: BTreeMap<String, Value>,
+    pub preferences_effective: Preferences,
     /// The steps, and what was assumed in making them.
     #[serde(default)]
-    pub plan: Plan,
+    pub plan: Shared<Plan>,
     /// The step the run is at, from 0.
     #[serde(default)]
     pub current_step_index: u32,
     /// How often each step was dispatched.
     #[serde(default)]
-    pub attempts_by_step: BTreeMap<u32, u32>,
+    pub attempts_by_step: Attempts,
     /// What came of the newest job that ended.
     #[serde(default)]
-    pub last_result: Option<LastResult>,
+    pub last_result: Option<Shared<LastResult>>,
     /// The judgement of that result; what a repeated step has to put right.
     #[serde(default)]
-    pub verification: Option<Verdict>,
+    pub verification: Option<Shared<Verdict>>,
     /// What was asked for; absent once the plan has taken its place.
     #[serde(default)]
-    pub request: Option<Request>,
+    pub request: Option<Shared<Request>>,
     /// What the task allows its steps.
     #[serde(default)]
     pub bounds: Bounds,
@@ -140,11 +150,11 @@ impl RunState {
         Self {
             graph_version: GRAPH_VERSION,
             task_id,
-            acceptance_criteria: vec![],
-            preferences_effective: BTreeMap::new(),
-            plan: Plan::default(),
+            acceptance_criteria: Criteria::default(),
+            preferences_effective: Preferences::default(),
+            plan: Shared::default(),
             current_step_index: 0,
-            attempts_by_step: BTreeMap::new(),
+            attempts_by_step: Attempts::default(),
             last_result: None,
             verification: None,
             request: None,
@@ -179,7 +189,7 @@ impl RunState {
     /// Whether the step may run again: attempts are left, and it is known not to have been cut
     /// off half-way, unless the task says that this does no harm.
     pub fn may_retry(&self) -> bool {
-        let interrupted = self.last_result.as_ref().is_some_and(LastResult::is_interrupted);
+        let interrupted = self.last_result.as_ref().is_some_and(|result| result.is_interrupted());
         self.attempts() < self.bounds.max_attempts
             && (self.bounds.retry_interrupted || !interrupted)
     }

@@ -8,7 +8,7 @@ use crate::nodes::dispatch_step::DispatchStep;
 use crate::nodes::load_task_context::LoadTaskContext;
 use crate::nodes::plan_steps::PlanSteps;
 use crate::nodes::verify_step_result::VerifyStepResult;
-use crate::state::{LastResult, NodeFailure, RunState};
+use crate::state::{NodeFailure, RunState};
 
 /// The summary of a run whose every step was verified.
 pub(crate) fn completed(state: &RunState) -> String {
@@ -43,7 +43,7 @@ pub(crate) fn failed(state: &RunState) -> String {
     let reason = state.verification.as_ref().and_then(|verdict| verdict.first_failure());
     let reason = reason.unwrap_or("its result was not accepted");
     let mut text = format!("{} failed after {attempts}: {reason}.", step(state));
-    let interrupted = state.last_result.as_ref().is_some_and(LastResult::is_interrupted);
+    let interrupted = state.last_result.as_ref().is_some_and(|result| result.is_interrupted());
     if interrupted && !state.bounds.retry_interrupted {
         text.push_str(" It was not run again, because it may have done part of its work.");
     }
@@ -98,11 +98,12 @@ mod tests {
         let mut state = RunState::new(TaskId::generate());
         let action = Action::Command { line: "make".to_owned() };
         state.plan.steps = vec![Step { action, expected_outputs: vec![] }];
-        state.verification = Some(Verdict {
+        let verdict = Verdict {
             status: VerdictStatus::Pass,
             findings: vec![Finding::unchecked("reads well")],
             recommended_actions: vec![],
-        });
+        };
+        state.verification = Some(verdict.into());
 
         assert_eq!(completed(&state), "1 step verified. 1 criterion in prose was not checked.");
     }

@@ -32,11 +32,14 @@ impl Runner {
 
     pub(crate) async fn start_for(&self, task: TaskId, lease_ms: u32) -> Result<GrantView, Error> {
         let (holder_id, lease_ms) = (self.holder, Some(lease_ms));
-        self.client.workflow_start(&StartRun { task_id: task, holder_id, lease_ms }).await
+        let body = StartRun { task_id: task, holder_id, lease_ms, graph_versions: None };
+        self.client.workflow_start(&body).await
     }
 
     pub(crate) async fn claim(&self, wait_ms: u32) -> Option<GrantView> {
-        let body = ClaimRun { holder_id: self.holder, lease_ms: None, wait_ms };
+        let holder_id = self.holder;
+        let body =
+            ClaimRun { holder_id, lease_ms: None, wait_ms, max: None, graph_versions: None };
         self.client.workflow_claim(&body).await.unwrap().grant
     }
 
@@ -80,8 +83,10 @@ pub(crate) fn checkpoint(hold: Hold, sequence: i64) -> SaveCheckpoint {
         sequence,
         last_node_id: "plan_steps".to_owned(),
         edge: "next".to_owned(),
-        state: json!({ "sequence": sequence }),
+        state: Some(json!({ "sequence": sequence })),
+        changes: None,
         duration_ms: 3,
+        lease_ms: None,
         step_index: None,
         job_id: None,
         finish: None,

@@ -18,7 +18,7 @@ pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: Harness) {
         assert_eq!(problem.detail, format!("transition {sequence} does not follow transition 1"));
     }
     // The same number with another state is another transition.
-    let other = SaveCheckpoint { state: json!("other"), ..checkpoint(hold, 1) };
+    let other = SaveCheckpoint { state: Some(json!("other")), ..checkpoint(hold, 1) };
     refused(runner.client.workflow_checkpoint(&other).await, 409);
     runner.checkpoint(hold, 2).await.unwrap();
 }
@@ -57,7 +57,7 @@ pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
     let (task, old, new) = (harness.task().await.id, harness.runner(), harness.runner());
     let stale = old.start(task).await.unwrap().hold;
     let job = old.dispatch(stale, 0).await.unwrap();
-    old.client.workflow_release(&ReleaseLease { hold: stale }).await.unwrap();
+    old.client.workflow_release(&ReleaseLease::of(stale)).await.unwrap();
     let hold = new.start(task).await.unwrap().hold;
 
     refused(old.checkpoint(stale, 1).await, 409);
@@ -68,7 +68,7 @@ pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
     let renewal = RenewLease { hold: stale, lease_ms: None };
     refused(old.client.workflow_renew(&renewal).await, 409);
     // A stale release takes nothing from the new holder.
-    old.client.workflow_release(&ReleaseLease { hold: stale }).await.unwrap();
+    old.client.workflow_release(&ReleaseLease::of(stale)).await.unwrap();
     new.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await.unwrap();
     refused(new.client.workflow_resume(&ResumeRun { task_id: task }).await, 404);
     new.checkpoint(hold, 1).await.unwrap();

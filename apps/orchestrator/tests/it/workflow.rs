@@ -90,13 +90,13 @@ pub(crate) async fn a_released_task_can_be_started_by_another_at_once(harness: H
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
     let first = one.start(task).await.unwrap();
 
-    one.client.workflow_release(&ReleaseLease { hold: first.hold }).await.unwrap();
+    one.client.workflow_release(&ReleaseLease::of(first.hold)).await.unwrap();
     let second = other.start(task).await.unwrap();
 
     assert!(second.hold.epoch > first.hold.epoch);
     assert_eq!((second.status, second.run_id), (StartStatus::Started, first.run_id));
     // Letting go of what one no longer holds changes nothing.
-    one.client.workflow_release(&ReleaseLease { hold: first.hold }).await.unwrap();
+    one.client.workflow_release(&ReleaseLease::of(first.hold)).await.unwrap();
     other.checkpoint(second.hold, 1).await.unwrap();
 }
 
@@ -197,7 +197,8 @@ pub(crate) async fn lease_times_out_of_range_are_refused(harness: Harness) {
     for lease_ms in [0, 999, 3_600_001] {
         refused(runner.start_for(task, lease_ms).await, 400);
         let (holder_id, lease_ms) = (runner.holder, Some(lease_ms));
-        let body = ClaimRun { holder_id, lease_ms, wait_ms: 0 };
+        let body =
+            ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
         refused(runner.client.workflow_claim(&body).await, 400);
     }
 }

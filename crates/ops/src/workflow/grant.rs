@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{HolderId, TaskId};
-use cynode_domain::status::{RunStatus, TaskStatus};
-use cynode_store::{EventStore, Lease, LeaseStore, Run, Task, TaskStore, Tx, WorkflowStore};
+use cynode_domain::status::TaskStatus;
+use cynode_store::{
+    Claim, EventStore, Granted, LeaseStore, NewEvent, Task, TaskStore, Tx, Versions, WorkflowStore,
+};
 use cynode_wire::workflow::{
-    CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, Hold, ReleaseLease, RenewLease,
-    ResumeRun, StartRun, StartStatus, TaskContextView,
+    CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, GraphVersions, Hold, ReleaseLease,
+    RenewLease, ResumeRun, StartRun, StartStatus, TaskContextView,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -16,32 +18,72 @@ use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, lease_ms, task_of};
 use crate::signals::Topic;
 use crate::tasks::event;
 
+/// How many tasks one claim may ask for.
+const GRANTS: std::ops::RangeInclusive<u32> = 1..=64;
+/// How long a run is left alone that its runner could not go on with.
+const PUT_DOWN_MS: u32 = 60_000;
+const MAX_REASON_CHARS: usize = 1000;
+/// The event that tells that a task was taken for the first time.
+const STARTED: &str = "task.started";
+
 impl Workflow {
-    /// Grants the oldest runnable task, waiting for one if there is none.
+    /// Grants the oldest runnable tasks, waiting for one if there is none.
     pub async fn claim(&self, request: &ClaimRun) -> Result<ClaimView, WorkflowError> {
-        let lease_ms = lease_ms(request.lease_ms)?;
+        let max = request.max.unwrap_or(1);
+        if !GRANTS.contains(&max) {
+            let (low, high) = (GRANTS.start(), GRANTS.end());
+            let fault = format!("max is {max}; allowed is {low} to {high}");
+            return Err(WorkflowError::Invalid(fault));
+        }
+        let claim = Claim {
+            holder: request.holder_id,
+            lease_ms: lease_ms(request.lease_ms)?,
+            versions: versions(request.graph_versions),
+            max,
+            started: STARTED,
+        };
         let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
-        let (holder, deadline) = (request.holder_id, Instant::now() + wait);
+        let deadline = Instant::now() + wait;
         let mut listener = self.signals.listen(Topic::Runs);
         loop {
             self.note_runner();
-            let grant = self
+            let granted = self
                 .store
-                .write(move |tx| Box::pin(async move { claim_next(tx, holder, lease_ms).await }))
+                .write_alone(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
                 .await?;
-            if grant.is_some() || !listener.wait(deadline).await {
-                return Ok(ClaimView { grant });
+            if !granted.is_empty() || !listener.wait(deadline).await {
+                return self.claimed(granted).await;
             }
         }
+    }
+
+    /// The grants with what was there before them. A run that nobody held before has nothing.
+    async fn claimed(&self, granted: Vec<Granted>) -> Result<ClaimView, WorkflowError> {
+        let resumed: Vec<_> = granted.iter().copied().filter(Granted::is_resumed).collect();
+        let mut views: Vec<_> = granted
+            .iter()
+            .filter(|granted| !granted.is_resumed())
+            .map(|granted| granted_view(granted, StartStatus::Started))
+            .collect();
+        if !resumed.is_empty() {
+            // Read after the grant: until then the last holder may have moved the run.
+            let read = self.store.read(move |tx| Box::pin(whole_views(tx, resumed)));
+            views.extend(read.await?);
+        }
+        let mut views = views.into_iter();
+        Ok(ClaimView { grant: views.next(), more: views.collect() })
     }
 
     /// Grants one task. The same holder asking again gets the grant it has.
     pub async fn start(&self, request: &StartRun) -> Result<GrantView, WorkflowError> {
         let lease_ms = lease_ms(request.lease_ms)?;
         let (task, holder) = (request.task_id, request.holder_id);
+        let versions = versions(request.graph_versions);
         self.note_runner();
         self.store
-            .write(move |tx| Box::pin(async move { start(tx, task, holder, lease_ms).await }))
+            .write(move |tx| {
+                Box::pin(async move { start(tx, task, (holder, lease_ms, versions)).await })
+            })
             .await
     }
 
@@ -73,17 +115,10 @@ impl Workflow {
             .await
     }
 
-    /// Gives a task up, so that another runner takes it at once.
-    pub async fn release(&self, request: &ReleaseLease) -> Result<(), WorkflowError> {
-        let hold = request.hold;
-        self.store
-            .write(move |tx| {
-                Box::pin(async move {
-                    tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
-                    Ok::<_, WorkflowError>(())
-                })
-            })
-            .await?;
+    /// Gives a task up, so that another runner takes it: at once, or after a while if this one
+    /// could not go on.
+    pub async fn release(&self, request: ReleaseLease) -> Result<(), WorkflowError> {
+        self.store.write(move |tx| Box::pin(async move { release(tx, &request).await })).await?;
         self.signals.send(Topic::Runs);
         Ok(())
     }
@@ -108,43 +143,53 @@ impl Workflow {
     }
 }
 
-async fn claim_next(
-    tx: &mut Tx,
-    holder: HolderId,
-    lease_ms: u32,
-) -> Result<Option<GrantView>, WorkflowError> {
-    // On PostgreSQL a run may be granted to somebody else between the two statements; the next
-    // look does not find it again.
-    while let Some(run) = tx.run_next().await? {
-        if let Some(lease) = tx.lease_grant(run.task, run.id, holder, lease_ms).await? {
-            return grant(tx, &run, &lease, StartStatus::Started).await.map(Some);
-        }
-    }
-    Ok(None)
-}
-
 async fn start(
     tx: &mut Tx,
     id: TaskId,
-    holder: HolderId,
-    lease_ms: u32,
+    (holder, lease_ms, versions): (HolderId, u32, Versions),
 ) -> Result<GrantView, WorkflowError> {
     // Locked, so that nobody cancels the task between the gate and the grant.
     let task = tx.task_lock(id).await?.ok_or(WorkflowError::NoTask(id))?;
     let run = tx.run_of_task(id).await?.ok_or(WorkflowError::NoTask(id))?;
     pass_gate(tx, &task).await?;
+    if let Some(needed) = tx.run_version(run.id).await?
+        && !(versions.oldest..=versions.newest).contains(&needed)
+    {
+        let Versions { oldest, newest } = versions;
+        let reason = format!(
+            "its run needs a runner for graph version {needed}, and this one knows {oldest} to {newest}"
+        );
+        return Err(WorkflowError::Gate { reason });
+    }
     if let Some(lease) = tx.lease_grant(id, run.id, holder, lease_ms).await? {
-        return grant(tx, &run, &lease, StartStatus::Started).await;
+        tx.run_begin(&run, versions, STARTED).await?;
+        return whole_view(tx, &Granted { run, lease }, StartStatus::Started).await;
     }
     let lease = tx.lease_get(id).await?;
     match lease.and_then(|lease| lease.holder.map(|holder| (lease, holder))) {
         Some((lease, current)) if current == holder => {
-            grant(tx, &run, &lease, StartStatus::AlreadyRunning).await
+            whole_view(tx, &Granted { run, lease }, StartStatus::AlreadyRunning).await
         }
         Some((_, other)) => Err(WorkflowError::Held { holder: other }),
         // It was released at this very moment; the caller may simply ask again.
         None => Err(WorkflowError::Gate { reason: "the lease just changed hands".to_owned() }),
     }
+}
+
+async fn release(tx: &mut Tx, request: &ReleaseLease) -> Result<(), WorkflowError> {
+    let hold = request.hold;
+    if let Some(reason) = &request.reason
+        && let Some(task) = tx.task_lock(hold.task_id).await?
+        && let Ok(lease) = tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await?
+    {
+        let fit: String = reason.chars().filter(|c| *c != '\0').take(MAX_REASON_CHARS).collect();
+        tx.run_put_down(lease.run, &fit, request.graph_version, PUT_DOWN_MS).await?;
+        let data = json!({ "reason": fit, "graph_version": request.graph_version });
+        let put_down = event(&task, "workflow.put_down", data);
+        tx.event_append(&NewEvent { run: Some(lease.run), ..put_down }).await?;
+    }
+    tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
+    Ok(())
 }
 
 /// A task may start when it is open and everything it waits for has completed.
@@ -164,35 +209,46 @@ async fn pass_gate(tx: &mut Tx, task: &Task) -> Result<(), WorkflowError> {
     Ok(())
 }
 
-async fn grant(
+async fn whole_views(tx: &mut Tx, resumed: Vec<Granted>) -> Result<Vec<GrantView>, WorkflowError> {
+    let mut views = vec![];
+    for granted in resumed {
+        views.push(whole_view(tx, &granted, StartStatus::Started).await?);
+    }
+    Ok(views)
+}
+
+/// A grant of a run with its checkpoint and the effects since.
+async fn whole_view(
     tx: &mut Tx,
-    run: &Run,
-    lease: &Lease,
+    granted: &Granted,
     status: StartStatus,
 ) -> Result<GrantView, WorkflowError> {
-    let task = task_of(tx, run.task).await?;
-    if task.status == TaskStatus::Pending {
-        tx.task_set_status(run.task, TaskStatus::Running, None).await?;
-        let started = event(&task, "task.started", json!({ "run_id": run.id }));
-        tx.event_append(&started).await?;
-    }
-    if run.status == RunStatus::Pending {
-        tx.run_set_status(run.id, RunStatus::Running).await?;
-    }
-    let checkpoint = checkpoint_view(tx, run.task).await?;
+    let checkpoint = checkpoint_view(tx, granted.run.task).await?;
     let last = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.sequence);
-    let effects = tx.effect_list(run.id, last).await?;
+    let effects = tx.effect_list(granted.run.id, last).await?;
+    let effects = effects.into_iter();
     Ok(GrantView {
+        checkpoint,
+        effects: effects.map(|e| EffectView { key: e.key, answer: e.answer }).collect(),
+        ..granted_view(granted, status)
+    })
+}
+
+/// A grant of a run that has not begun.
+fn granted_view(granted: &Granted, status: StartStatus) -> GrantView {
+    let Granted { run, lease } = granted;
+    GrantView {
         status,
         hold: Hold { task_id: run.task, lease_id: lease.id, epoch: lease.epoch },
         run_id: run.id,
         trace_id: run.trace,
-        checkpoint,
-        effects: effects
-            .into_iter()
-            .map(|effect| EffectView { key: effect.key, answer: effect.answer })
-            .collect(),
-    })
+        checkpoint: None,
+        effects: vec![],
+    }
+}
+
+fn versions(asked: Option<GraphVersions>) -> Versions {
+    asked.map_or(Versions::ANY, |GraphVersions { oldest, newest }| Versions { oldest, newest })
 }
 
 async fn checkpoint_view(

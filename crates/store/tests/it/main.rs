@@ -10,9 +10,11 @@ mod world;
 mod audit_plans;
 mod audit_tampering;
 mod laws;
+mod old_history;
 mod on_postgres;
 mod on_sqlite;
 mod opening;
+mod upgrade;
 
 /// Makes each law a test on either engine.
 macro_rules! store_laws {
@@ -91,11 +93,27 @@ store_laws! {
         a_run_waits_until_every_dependency_is_completed,
         a_leased_run_is_skipped_until_its_lease_is_over,
         concurrent_claimers_get_every_run_exactly_once,
-        a_transition_moves_the_checkpoint_and_adds_history,
-        a_transition_number_is_used_only_once,
         the_first_answer_of_an_effect_stays,
         only_effects_after_the_checkpoint_are_listed,
         any_text_survives_in_json,
+    }
+    moves {
+        a_move_advances_the_checkpoint_adds_history_and_tells_of_it,
+        a_move_out_of_order_is_not_made,
+        a_stale_an_expired_and_a_fenced_holder_move_nothing,
+        the_last_move_ends_task_run_and_lease_together,
+        a_closed_task_is_not_ended_again,
+        moves_of_many_runs_at_once_are_each_made_once,
+        the_state_at_every_row_is_what_it_was_then,
+        a_move_extends_a_lease_of_which_a_third_is_over,
+        an_effect_is_journalled_by_the_holder_only_and_once,
+    }
+    claims {
+        one_claim_takes_several_runs_oldest_first,
+        a_run_taken_up_again_is_known_as_such,
+        a_run_is_given_only_to_runners_that_know_its_graph,
+        a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while,
+        a_run_made_with_open_dependencies_waits_until_it_is_let_go,
     }
     leases {
         a_live_lease_is_granted_to_nobody_else,
@@ -169,7 +187,6 @@ store_laws! {
         settings_are_listed_by_prefix_and_page,
         every_touch_raises_the_policy_revision,
     }
-    audit {
     preferences {
         a_scope_has_one_preference_for_a_key,
         a_preference_is_replaced_and_removed_by_version,
@@ -192,6 +209,7 @@ store_laws! {
     runs {
         runs_of_a_task_are_paged_newest_first_with_their_times,
     }
+    audit {
         a_call_is_read_back_with_what_came_of_it,
         a_call_has_one_outcome,
         many_concurrent_calls_make_one_whole_chain,
@@ -201,6 +219,23 @@ store_laws! {
         each_writer_has_a_chain_of_its_own,
         forgetting_the_oldest_records_keeps_the_chain_whole,
         a_second_writer_of_the_same_chain_does_not_break_it,
+    }
+    task_agents {
+        an_agent_is_found_by_its_role_and_by_its_holder,
+        a_role_has_one_open_life_and_the_newest_counts,
+        the_newest_agent_checkpoints_of_a_role_are_kept,
+    }
+    messages {
+        a_message_reads_back_as_it_was_sent,
+        a_key_makes_one_message_of_each_sender_on_each_task,
+        messages_are_listed_under_every_filter_from_either_end,
+        a_processed_message_waits_no_longer_and_keeps_its_first_mark,
+        an_instruction_is_delivered_once_and_pending_until_acknowledged,
+    }
+    work {
+        a_plan_of_work_reads_back_with_its_units_in_order,
+        a_task_has_one_plan_of_work,
+        a_closed_work_unit_never_changes,
     }
     writes {
         an_operation_that_fails_halfway_leaves_nothing,

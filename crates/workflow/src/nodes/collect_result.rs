@@ -64,7 +64,7 @@ impl On<RunState> for CollectResult {
     }
 
     fn apply(state: &mut RunState, result: LastResult) {
-        state.last_result = Some(result);
+        state.last_result = Some(result.into());
     }
 }
 

@@ -44,7 +44,7 @@ impl On<RunState> for DispatchStep {
     }
 
     fn apply(state: &mut RunState, job: Job) {
-        state.attempts_by_step.insert(job.step_index, job.attempt);
+        state.attempts_by_step.record(job.step_index, job.attempt);
         state.job = Some(job);
     }
 }

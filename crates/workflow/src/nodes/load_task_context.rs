@@ -26,13 +26,14 @@ impl On<RunState> for LoadTaskContext {
     }
 
     fn apply(state: &mut RunState, task: TaskContextView) {
-        state.acceptance_criteria = task.acceptance_criteria;
-        state.request = Some(Request {
+        state.acceptance_criteria = task.acceptance_criteria.into();
+        let request = Request {
             mode: task.input_mode,
             prompt: task.prompt,
             commands: task.commands,
             expected_outputs: task.expected_outputs,
-        });
+        };
+        state.request = Some(request.into());
         state.bounds = Bounds {
             limits: task.limits,
             retry_interrupted: task.retry_interrupted,

@@ -27,13 +27,13 @@ impl Node for PlanSteps {
 
 impl On<RunState> for PlanSteps {
     fn input(state: &RunState) -> Result<Request, NodeError> {
-        let request = state.request.clone();
+        let request = state.request.as_ref().map(|request| Request::clone(request));
         request.ok_or_else(|| NodeError::Denied("the state holds no request to plan".to_owned()))
     }
 
     /// The plan says all that the request did: keeping both would double every checkpoint.
     fn apply(state: &mut RunState, plan: Plan) {
-        state.plan = plan;
+        state.plan = plan.into();
         state.request = None;
         state.current_step_index = 0;
     }

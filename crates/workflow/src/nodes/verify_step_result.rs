@@ -46,6 +46,6 @@ impl On<RunState> for VerifyStepResult {
     }
 
     fn apply(state: &mut RunState, verdict: Verdict) {
-        state.verification = Some(verdict);
+        state.verification = Some(verdict.into());
     }
 }

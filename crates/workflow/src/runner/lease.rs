@@ -1,5 +1,6 @@
 //! Keeps a lease alive, and says when it is gone.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cynode_wire::workflow::{Hold, RenewLease};
@@ -19,16 +20,57 @@ pub(super) enum Lost {
     Expired,
 }
 
+/// A lease that transitions extend, so that only a long node has to be renewed for.
+#[derive(Debug)]
+pub(crate) struct KeptLease {
+    life: Duration,
+    /// When the newest transition that was saved left this process.
+    extended: Mutex<Option<Instant>>,
+}
+
+impl KeptLease {
+    pub(super) fn new(life: Duration) -> Self {
+        Self { life, extended: Mutex::new(None) }
+    }
+
+    /// How long it lasts without renewal.
+    pub(crate) fn life_ms(&self) -> u32 {
+        millis(self.life)
+    }
+
+    /// A transition that left this process at `asked` was saved: from then on, at least two thirds
+    /// of the lease were left.
+    pub(crate) fn extended(&self, asked: Instant) {
+        *self.extended.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+    }
+
+    fn last_extended(&self) -> Option<Instant> {
+        *self.extended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Renews the lease at a third of its life, until it is lost.
-pub(super) async fn keep(leases: &dyn Leases, hold: Hold, life: Duration) -> Lost {
+pub(super) async fn keep(leases: &dyn Leases, hold: Hold, lease: &KeptLease) -> Lost {
+    let life = lease.life;
     let mut ends = Instant::now() + life;
+    let mut due = ends - life * 2 / 3;
     loop {
-        sleep_until(ends - life * 2 / 3).await;
+        sleep_until(due).await;
+        if let Some(asked) = lease.last_extended()
+            && asked + life / 3 > due
+        {
+            ends = ends.max(asked + life * 2 / 3);
+            due = asked + life / 3;
+            continue;
+        }
         ends = match timeout_at(ends, renewed(leases, hold, life)).await {
             Ok(Ok(ends)) => ends,
             Ok(Err(lost)) => return lost,
+            // A transition may have got through meanwhile.
+            Err(_) if lease.last_extended().is_some_and(|asked| asked + life / 3 > due) => continue,
             Err(_) => return Lost::Expired,
         };
+        due = ends - life * 2 / 3;
     }
 }
 

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
-use cynode_wire::workflow::{GrantView, Outcome};
+use cynode_wire::workflow::{GrantView, Outcome, ReleaseLease};
 use tokio::time::{sleep, timeout};
 use tracing::Instrument;
 
-use super::{GRACE, RELEASE, lease};
+use super::{GRACE, KeptLease, RELEASE, lease};
 use crate::engine::{self, Ended, Stopped};
-use crate::graph::task_graph;
 use crate::held::HeldTask;
 use crate::orchestrator::Orchestrator;
-use crate::resume::resume;
-use crate::state::RunState;
+use crate::resume::{ResumeError, resume};
+use crate::workflow::{TaskState, Workflow};
 
 /// A granted task on its way.
-pub(super) struct Run {
+pub(super) struct Run<W> {
+    pub(super) workflow: Arc<W>,
     pub(super) orchestrator: Arc<dyn Orchestrator>,
     pub(super) grant: GrantView,
     pub(super) lease: Duration,
@@ -30,9 +30,19 @@ enum Lease {
     Leave,
     /// Another runner may go on at once.
     Release,
+    /// This runner cannot go on: another may, that knows the version of the graph.
+    PutDown { reason: String, needs: Option<u32> },
 }
 
-impl Run {
+/// Why a run is driven no further by this process.
+enum Halt {
+    /// Its checkpoint cannot be continued by this version of the program.
+    Unresumable(ResumeError),
+    /// It cannot go on.
+    Stopped(Stopped),
+}
+
+impl<W: Workflow> Run<W> {
     /// Drives the run as far as it goes and logs how it ended.
     pub(super) async fn drive(self) {
         let GrantView { hold, run_id, trace_id, .. } = &self.grant;
@@ -46,42 +56,52 @@ impl Run {
 
     async fn keep_and_drive(&self) {
         let hold = self.grant.hold;
+        let kept = Arc::new(KeptLease::new(self.lease));
         let grace = async {
             self.shutdown.triggered().await;
             sleep(GRACE).await;
         };
         let lease = tokio::select! {
             biased;
-            lost = lease::keep(&*self.orchestrator, hold, self.lease) => {
+            lost = lease::keep(&*self.orchestrator, hold, &kept) => {
                 tracing::warn!(task.id = %hold.task_id, "lease lost on task {}: {lost}", hold.task_id);
                 count("lease_lost");
                 Lease::Leave
             }
-            ended = self.graph() => self.report(ended),
+            ended = self.graph(Arc::clone(&kept)) => self.report(ended),
             () = grace => {
                 tracing::info!(task.id = %hold.task_id, "task {} is put down between checkpoints", hold.task_id);
                 count("put_down");
                 Lease::Release
             }
         };
-        if matches!(lease, Lease::Release) {
-            self.release().await;
+        match lease {
+            Lease::Leave => {}
+            Lease::Release => self.release(ReleaseLease::of(hold)).await,
+            Lease::PutDown { reason, needs } => {
+                let release = ReleaseLease { hold, reason: Some(reason), graph_version: needs };
+                self.release(release).await;
+            }
         }
     }
 
     /// Runs the graph from the checkpoint of the grant.
-    async fn graph(&self) -> Result<Ended<RunState>, Stopped> {
-        let held = Arc::new(HeldTask::new(Arc::clone(&self.orchestrator), self.grant.hold));
-        let graph = task_graph(Arc::clone(&held) as _).map_err(rejected)?;
-        let resume = resume(&graph, &self.grant).map_err(rejected)?;
-        engine::drive(&graph, &*held, resume, &|| self.shutdown.is_triggered()).await
+    async fn graph(&self, lease: Arc<KeptLease>) -> Result<Ended<W::State>, Halt> {
+        let held = HeldTask::new(Arc::clone(&self.orchestrator), self.grant.hold);
+        let held = Arc::new(held.extending(lease));
+        let graph = self.workflow.graph(Arc::clone(&held) as _);
+        let graph = graph.map_err(|e| Halt::Stopped(Stopped::Rejected(e.to_string())))?;
+        let resume = resume(&graph, &self.grant).map_err(Halt::Unresumable)?;
+        engine::drive(&graph, &*held, resume, &|| self.shutdown.is_triggered())
+            .await
+            .map_err(Halt::Stopped)
     }
 
-    fn report(&self, ended: Result<Ended<RunState>, Stopped>) -> Lease {
+    fn report(&self, ended: Result<Ended<W::State>, Halt>) -> Lease {
         let task = self.grant.hold.task_id;
         match ended {
             Ok(Ended::Finished(state)) => {
-                let failed = state.finish.as_ref().is_some_and(|f| f.outcome == Outcome::Failed);
+                let failed = state.finish().is_some_and(|f| f.outcome == Outcome::Failed);
                 let outcome = if failed { "failed" } else { "completed" };
                 count(outcome);
                 tracing::info!(task.id = %task, outcome, "run of task {task} finished: {outcome}");
@@ -92,23 +112,29 @@ impl Run {
                 count("put_down");
                 Lease::Release
             }
-            Err(stopped @ (Stopped::Cancelled | Stopped::LeaseLost)) => {
+            Err(Halt::Stopped(stopped @ (Stopped::Cancelled | Stopped::LeaseLost))) => {
                 tracing::warn!(task.id = %task, "lease lost on task {task}: {stopped}");
                 count("lease_lost");
                 Lease::Leave
             }
-            // The lease is left to end by itself: claimed again at once, it would end the same way.
-            Err(stopped @ (Stopped::Rejected(_) | Stopped::Stuck { .. })) => {
+            Err(Halt::Unresumable(error)) => {
+                let cause = std::error::Error::source(&error);
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+                let reason = format!("{error}{cause}");
+                tracing::error!(task.id = %task, "run of task {task} is left as it is: {reason}");
+                count("put_down");
+                Lease::PutDown { reason, needs: error.needs() }
+            }
+            Err(Halt::Stopped(stopped @ (Stopped::Rejected(_) | Stopped::Stuck { .. }))) => {
                 tracing::error!(task.id = %task, "run of task {task} cannot go on: {stopped}");
                 count("stuck");
-                Lease::Leave
+                Lease::PutDown { reason: stopped.to_string(), needs: None }
             }
         }
     }
 
-    async fn release(&self) {
-        let hold = self.grant.hold;
-        match timeout(RELEASE, self.orchestrator.release(hold)).await {
+    async fn release(&self, release: ReleaseLease) {
+        match timeout(RELEASE, self.orchestrator.release(&release)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the lease ends by itself: {error}"),
             Err(_) => tracing::warn!("the lease ends by itself: no answer"),
@@ -118,10 +144,4 @@ impl Run {
 
 fn count(outcome: &'static str) {
     metrics::counter!("cynode_runner_runs_total", "outcome" => outcome).increment(1);
-}
-
-/// A run that this version of the program cannot drive.
-fn rejected(error: impl std::error::Error) -> Stopped {
-    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    Stopped::Rejected(format!("{error}{cause}"))
 }

@@ -86,6 +86,8 @@ pub(crate) struct World {
     pub(crate) job_takes: Duration,
     pub(crate) run_id: RunId,
     pub(crate) lease: Option<LeaseId>,
+    /// Why the last runner could not go on.
+    pub(crate) put_down: Option<String>,
     pub(crate) epoch: i64,
     pub(crate) checkpoint: Option<CheckpointView>,
     pub(crate) effects: Vec<EffectView>,
@@ -140,6 +142,7 @@ impl Fake {
             job_takes: Duration::ZERO,
             run_id: RunId::generate(),
             lease: None,
+            put_down: None,
             epoch: 0,
             checkpoint: None,
             effects: vec![],

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cynode_domain::ids::{HolderId, JobId, RunId};
+use cynode_domain::ids::{HolderId, RunId};
 use cynode_domain::status::{RunStatus, TaskStatus};
-use cynode_store::{
-    Effect, Error, LeaseStore, Run, Store, TaskStore, Transition, Tx, WorkflowStore,
-};
+use cynode_store::{Effect, Error, LeaseStore, Run, Store, TaskStore, Tx, WorkflowStore};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -20,22 +18,6 @@ impl World {
     async fn effects(&self, run: RunId, after: i64) -> Vec<String> {
         let listed = look!(self.store, tx => tx.effect_list(run, after).await);
         listed.into_iter().map(|effect| effect.key).collect()
-    }
-}
-
-fn transition(run: &Run, sequence: i64, node: &str) -> Transition {
-    Transition {
-        run: run.id,
-        task: run.task,
-        sequence,
-        node: node.to_owned(),
-        edge: format!("from {node}"),
-        step_index: Some(2),
-        job: Some(JobId::generate()),
-        state: json!({"sequence": sequence}),
-        epoch: 7,
-        duration_ms: 12,
-        recorded_at: None,
     }
 }
 
@@ -156,39 +138,6 @@ pub(crate) async fn concurrent_claimers_get_every_run_exactly_once(store: Store)
 
     assert_eq!(claimed.len(), 200);
     assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), expected);
-}
-
-pub(crate) async fn a_transition_moves_the_checkpoint_and_adds_history(store: Store) {
-    let world = World::new(store).await;
-    let run = world.run("a").await;
-    assert_eq!(look!(world.store, tx => tx.checkpoint_get(run.task).await), None);
-    let first = Transition { step_index: None, job: None, ..transition(&run, 1, "plan_steps") };
-    let second = transition(&run, 2, "dispatch_step");
-    for new in [first.clone(), second.clone()] {
-        change!(world.store, tx => tx.transition_save(&new).await);
-    }
-
-    let checkpoint = look!(world.store, tx => tx.checkpoint_get(run.task).await).unwrap();
-    assert_eq!((checkpoint.sequence, &checkpoint.state), (2, &second.state));
-    assert_eq!((&checkpoint.last_node, &checkpoint.edge), (&second.node, &second.edge));
-    let mut history = look!(world.store, tx => tx.history_list(run.id).await);
-    for row in &mut history {
-        assert!(row.recorded_at.take().is_some());
-    }
-    assert_eq!(history, [first, second]);
-}
-
-pub(crate) async fn a_transition_number_is_used_only_once(store: Store) {
-    let world = World::new(store).await;
-    let run = world.run("a").await;
-    change!(world.store, tx => tx.transition_save(&transition(&run, 1, "first")).await);
-
-    let again = transition(&run, 1, "second");
-    let refused = try_change!(world.store, tx => tx.transition_save(&again).await);
-
-    assert!(refused.unwrap_err().is_duplicate());
-    let checkpoint = look!(world.store, tx => tx.checkpoint_get(run.task).await).unwrap();
-    assert_eq!(checkpoint.last_node, "first");
 }
 
 pub(crate) async fn the_first_answer_of_an_effect_stays(store: Store) {

@@ -9,10 +9,11 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, Verdict, VerdictStatus};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
 use cynode_wire::workflow::{
-    CheckpointView, ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, RenewLease,
-    SaveCheckpoint, TaskContextView, VerifyStep,
+    CheckpointView, ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease,
+    RenewLease, SaveCheckpoint, TaskContextView, VerifyStep,
 };
 use cynode_workflow::orchestrator::{CallError, Leases, RunCalls};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::{Attempt, Fake, Job, Moment, World};
@@ -60,6 +61,19 @@ impl World {
         self.attempts.get(&(job.step, job.attempt)).cloned().unwrap_or_else(Attempt::good)
     }
 
+    /// The whole state after a transition, as the orchestrator rebuilds it.
+    fn state_after(&self, body: &SaveCheckpoint) -> Value {
+        match (&body.state, &body.changes) {
+            (Some(whole), None) => whole.clone(),
+            (None, Some(changes)) => {
+                let mut state = self.checkpoint.as_ref().unwrap().state.clone();
+                changes.clone().apply(&mut state).unwrap();
+                state
+            }
+            other => panic!("neither a state nor changes: {other:?}"),
+        }
+    }
+
     fn is_finished(&self) -> bool {
         self.history.last().is_some_and(|save| save.finish.is_some())
     }
@@ -67,7 +81,7 @@ impl World {
 
 #[async_trait]
 impl Leases for Fake {
-    async fn claim(&self, body: &ClaimRun) -> Result<Option<GrantView>, CallError> {
+    async fn claim(&self, body: &ClaimRun) -> Result<Vec<GrantView>, CallError> {
         self.called("claim")?;
         let until = Instant::now() + Duration::from_millis(body.wait_ms.into());
         loop {
@@ -76,10 +90,10 @@ impl Leases for Fake {
                 world.lease.is_none() && !world.is_finished()
             };
             if runnable {
-                return Ok(Some(self.grant()));
+                return Ok(vec![self.grant()]);
             }
             if Instant::now() >= until {
-                return Ok(None);
+                return Ok(vec![]);
             }
             sleep(Duration::from_millis(100)).await;
         }
@@ -90,10 +104,11 @@ impl Leases for Fake {
         self.world().fence(body.hold)
     }
 
-    async fn release(&self, hold: Hold) -> Result<(), CallError> {
+    async fn release(&self, body: &ReleaseLease) -> Result<(), CallError> {
         self.called("release")?;
         let mut world = self.world();
-        if world.fence(hold).is_ok() {
+        if world.fence(body.hold).is_ok() {
+            world.put_down.clone_from(&body.reason);
             world.lease = None;
         }
         Ok(())
@@ -167,9 +182,10 @@ impl RunCalls for Fake {
             if body.sequence != stored + 1 {
                 return Err(CallError::Refused(format!("{} after {stored}", body.sequence)));
             }
+            let state = world.state_after(body);
             world.checkpoint = Some(CheckpointView {
                 task_id: body.hold.task_id,
-                state: body.state.clone(),
+                state,
                 last_node_id: body.last_node_id.clone(),
                 edge: body.edge.clone(),
                 sequence: body.sequence,

@@ -1,0 +1,172 @@
+//! Handing runs to runners: one statement on PostgreSQL, whatever their number.
+
+use cynode_domain::ids::{HolderId, LeaseId};
+use cynode_domain::status::{RunStatus, TaskStatus};
+use serde_json::json;
+
+use super::{Run, run};
+use crate::column::Row;
+use crate::param::params;
+use crate::{
+    Error, EventStore, Lease, LeaseStore, NewEvent, TaskStore, Tx, Versions, WorkflowStore,
+};
+
+/// Who wants runs, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The runner.
+    pub holder: HolderId,
+    /// How long each lease lasts.
+    pub lease_ms: u32,
+    /// Of which versions of the graph.
+    pub versions: Versions,
+    /// At most this many.
+    pub max: u32,
+    /// The event that tells that a task was started.
+    pub started: &'static str,
+}
+
+/// A run that was handed to a runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Granted {
+    /// The run as it was.
+    pub run: Run,
+    /// The lease.
+    pub lease: Lease,
+}
+
+impl Granted {
+    /// Whether somebody held the run before, so that a checkpoint or effects may be there.
+    pub fn is_resumed(&self) -> bool {
+        self.lease.epoch > 1
+    }
+}
+
+/// Runs that nobody drives, whose task is open, and which wait for nothing. The index holds no run
+/// that waits, so that any number of these costs a claim nothing.
+const CLAIMABLE: &str = "r.runnable AND r.waits_for IS NULL AND NOT o.closed
+    AND (r.not_before IS NULL OR r.not_before <= cynode_now())
+    AND (r.graph_version IS NULL OR r.graph_version BETWEEN $1 AND $2)
+    AND NOT EXISTS (SELECT 1 FROM task_workflow_leases l
+        WHERE l.task_id = r.task_id AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now())
+    AND NOT EXISTS (SELECT 1 FROM task_dependencies d JOIN tasks t ON t.id = d.depends_on_task_id
+        WHERE d.task_id = r.task_id AND t.status <> 'completed')";
+
+/// The oldest claimable run; its task is locked.
+pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>, Error> {
+    // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
+    // run first would deadlock with a cancellation.
+    let sql = format!(
+        "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {CLAIMABLE}
+         ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */"
+    );
+    tx.row(&sql, params![versions.oldest, versions.newest]).await?.as_ref().map(run).transpose()
+}
+
+/// Hands out runs, oldest first.
+pub(super) async fn claim(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
+    if !tx.is_sqlite() {
+        return claim_at_once(tx, claim).await;
+    }
+    let mut granted = vec![];
+    while granted.len() < usize::try_from(claim.max).unwrap_or(usize::MAX)
+        && let Some(run) = next(tx, claim.versions).await?
+    {
+        let Some(lease) = tx.lease_grant(run.task, run.id, claim.holder, claim.lease_ms).await?
+        else {
+            break;
+        };
+        begin(tx, &run, claim.versions, claim.started).await?;
+        granted.push(Granted { run, lease });
+    }
+    Ok(granted)
+}
+
+/// Notes that a runner has a run: task and run are running, in this version of the graph.
+pub(super) async fn begin(
+    tx: &mut Tx,
+    run: &Run,
+    versions: Versions,
+    started: &'static str,
+) -> Result<(), Error> {
+    if let Some(task) = tx.task_get(run.task).await?
+        && task.status == TaskStatus::Pending
+    {
+        tx.task_set_status(run.task, TaskStatus::Running, None).await?;
+        let event = NewEvent {
+            kind: started,
+            owner: Some(task.asked.created_by),
+            project: Some(task.asked.project),
+            task: Some(run.task),
+            run: None,
+            job: None,
+            data: json!({ "run_id": run.id }),
+        };
+        tx.event_append(&event).await?;
+    }
+    if run.status == RunStatus::Pending {
+        tx.run_set_status(run.id, RunStatus::Running).await?;
+    }
+    let sql = "UPDATE runs SET graph_version = coalesce(graph_version, $2),
+               put_down_reason = NULL, not_before = NULL WHERE id = $1";
+    tx.execute(sql, params![run.id, versions.newest]).await.map(drop)
+}
+
+/// The same as the loop, in one round trip. Each part sees the rows as they were before the
+/// statement; what it needs of the others it takes from what they return.
+async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
+    let sql = format!(
+        "WITH picked AS MATERIALIZED (
+            SELECT r.id, r.task_id, r.trace_id, r.status FROM runs r JOIN tasks o ON o.id = r.task_id
+            WHERE {CLAIMABLE} ORDER BY r.id LIMIT $3 FOR NO KEY UPDATE OF o SKIP LOCKED
+        ), granted AS (
+            INSERT INTO task_workflow_leases AS l (id, task_id, run_id, lease_id, holder_id, epoch,
+                expires_at, created_at, updated_at)
+            SELECT gen_random_uuid(), p.task_id, p.id, gen_random_uuid(), $4, 1,
+                cynode_after($5), cynode_now(), cynode_now() FROM picked p
+            ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id,
+                lease_id = excluded.lease_id, holder_id = excluded.holder_id, epoch = l.epoch + 1,
+                expires_at = excluded.expires_at, updated_at = excluded.updated_at
+            WHERE l.holder_id IS NULL OR l.expires_at <= cynode_now()
+            RETURNING task_id, run_id, lease_id, epoch
+        ), placed AS (
+            INSERT INTO workflow_checkpoints AS c (id, task_id, run_id, state, last_node_id, edge,
+                sequence, base_sequence, epoch, updated_at)
+            SELECT gen_random_uuid(), task_id, run_id, '{{}}', '', '', 0, 0, epoch, cynode_now()
+            FROM granted
+            ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, run_id = excluded.run_id,
+                sequence = CASE WHEN c.run_id = excluded.run_id THEN c.sequence ELSE 0 END,
+                base_sequence = CASE WHEN c.run_id = excluded.run_id
+                    THEN c.base_sequence ELSE 0 END,
+                state = CASE WHEN c.run_id = excluded.run_id THEN c.state ELSE excluded.state END
+        ), begun AS (
+            UPDATE tasks t SET status = 'running', updated_at = cynode_now(),
+                started_at = coalesce(t.started_at, cynode_now())
+            FROM granted g WHERE t.id = g.task_id AND t.status = 'pending'
+            RETURNING t.id, t.created_by, t.project_id, g.run_id
+        ), told AS (
+            INSERT INTO events (kind, owner_id, project_id, task_id, data, occurred_at)
+            SELECT $6, created_by, project_id, id, json_build_object('run_id', run_id), cynode_now()
+            FROM begun
+        ), driven AS (
+            UPDATE runs r SET status = 'running', started_at = coalesce(r.started_at, cynode_now()),
+                graph_version = coalesce(r.graph_version, $2), put_down_reason = NULL,
+                not_before = NULL
+            FROM granted g WHERE r.id = g.run_id
+        )
+        SELECT p.*, g.lease_id, g.epoch FROM granted g JOIN picked p ON p.id = g.run_id
+        ORDER BY p.id"
+    );
+    let Versions { oldest, newest } = claim.versions;
+    let params = params![oldest, newest, claim.max, claim.holder, claim.lease_ms, claim.started];
+    tx.rows(&sql, params).await?.iter().map(|row| granted(row, claim.holder)).collect()
+}
+
+fn granted(row: &Row, holder: HolderId) -> Result<Granted, Error> {
+    let run = run(row)?;
+    let id: LeaseId = row.id("lease_id")?;
+    let epoch = row.get("epoch")?;
+    let lease =
+        Lease { task: run.task, run: run.id, id, epoch, holder: Some(holder), is_live: true };
+    Ok(Granted { run, lease })
+}

@@ -1,0 +1,97 @@
+//! Reading where a run stands, where it came from, and what its state was at any row.
+
+use cynode_domain::changes::{self, Changes, StateRecord};
+use cynode_domain::ids::{RunId, TaskId};
+use serde_json::Value;
+
+use super::{Checkpoint, Transition};
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// The newest checkpoint of a task with its whole state.
+pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Checkpoint>, Error> {
+    let sql = "SELECT * FROM workflow_checkpoints WHERE task_id = $1 AND sequence > 0";
+    let Some(row) = tx.row(sql, params![task]).await? else {
+        return Ok(None);
+    };
+    let (run, sequence): (RunId, i64) = (row.id("run_id")?, row.get("sequence")?);
+    let base: i64 = row.get("base_sequence")?;
+    let mut state: Value = row.get("state")?;
+    if base < sequence {
+        // A transition may have been written since; its changes are not part of this checkpoint.
+        state = rebuilt(state, &records(tx, run, base + 1, sequence).await?)?;
+    }
+    Ok(Some(Checkpoint {
+        state,
+        last_node: row.get("last_node_id")?,
+        edge: row.get("edge")?,
+        sequence,
+        updated_at: row.get("updated_at")?,
+    }))
+}
+
+/// The state of a run after transition `sequence`.
+pub(super) async fn state_at(
+    tx: &mut Tx,
+    run: RunId,
+    sequence: i64,
+) -> Result<Option<Value>, Error> {
+    let sql = "SELECT sequence FROM workflow_history
+               WHERE run_id = $1 AND sequence <= $2 AND state IS NOT NULL
+               ORDER BY sequence DESC LIMIT 1";
+    let base = match tx.row(sql, params![run, sequence]).await? {
+        Some(row) => row.get("sequence")?,
+        None => 1,
+    };
+    let rows = records(tx, run, base, sequence).await?;
+    let is_there = match rows.last() {
+        Some(last) => last.get::<i64>("sequence")? == sequence,
+        None => false,
+    };
+    if !is_there {
+        return Ok(None);
+    }
+    rebuilt(Value::Object(serde_json::Map::new()), &rows).map(Some)
+}
+
+async fn records(tx: &mut Tx, run: RunId, from: i64, to: i64) -> Result<Vec<Row>, Error> {
+    let sql = "SELECT sequence, state, changes FROM workflow_history
+               WHERE run_id = $1 AND sequence BETWEEN $2 AND $3 ORDER BY sequence";
+    tx.rows(sql, params![run, from, to]).await
+}
+
+fn rebuilt(base: Value, rows: &[Row]) -> Result<Value, Error> {
+    let records: Vec<_> = rows.iter().map(record).collect::<Result<_, _>>()?;
+    changes::rebuild(base, records).map_err(|error| Error::unreadable("changes", error.to_string()))
+}
+
+/// What a history row keeps of the state.
+pub(super) fn record(row: &Row) -> Result<StateRecord, Error> {
+    if let Some(state) = row.get::<Option<Value>>("state")? {
+        return Ok(StateRecord::Whole(state));
+    }
+    match row.get::<Option<Value>>("changes")? {
+        Some(changes) => serde_json::from_value(changes)
+            .map(StateRecord::Changes)
+            .map_err(|error| Error::unreadable("changes", error.to_string())),
+        None => Ok(StateRecord::Changes(Changes::default())),
+    }
+}
+
+pub(crate) fn transition(row: &Row) -> Result<Transition, Error> {
+    let step_index: Option<i64> = row.get("step_index")?;
+    Ok(Transition {
+        run: row.id("run_id")?,
+        task: row.id("task_id")?,
+        sequence: row.get("sequence")?,
+        node: row.get("node_id")?,
+        edge: row.get("edge")?,
+        step_index: step_index.and_then(|index| u32::try_from(index).ok()),
+        job: row.id_opt("job_id")?,
+        record: record(row)?,
+        epoch: row.get("epoch")?,
+        duration_ms: row.get("duration_ms")?,
+        recorded_at: row.get("recorded_at")?,
+    })
+}

@@ -1,0 +1,96 @@
+//! Laws of handing runs to runners.
+
+use cynode_domain::status::TaskStatus;
+use cynode_store::{Claim, LeaseStore, Store, TaskStore, Versions, WorkflowStore};
+
+use super::moves::claim;
+use crate::world::World;
+
+const MINUTE: u32 = 60_000;
+
+fn knowing(oldest: u32, newest: u32) -> Claim {
+    Claim { versions: Versions { oldest, newest }, ..claim(8, MINUTE) }
+}
+
+pub(crate) async fn one_claim_takes_several_runs_oldest_first(store: Store) {
+    let world = World::new(store).await;
+    let runs = [world.run("a").await, world.run("b").await, world.run("c").await];
+
+    let (first, second) =
+        (world.claim(claim(2, MINUTE)).await, world.claim(claim(2, MINUTE)).await);
+
+    let ids = |granted: &[cynode_store::Granted]| -> Vec<_> {
+        granted.iter().map(|granted| granted.run.id).collect()
+    };
+    assert_eq!(ids(&first), [runs[0].id, runs[1].id]);
+    assert_eq!(ids(&second), [runs[2].id]);
+    assert!(first.iter().all(|granted| granted.lease.epoch == 1 && !granted.is_resumed()));
+    for run in runs {
+        assert_eq!(world.task_now(run.task).await.status, TaskStatus::Running);
+    }
+}
+
+pub(crate) async fn a_run_taken_up_again_is_known_as_such(store: Store) {
+    let world = World::new(store).await;
+    world.run("a").await;
+    let lease = world.claim(claim(1, MINUTE)).await[0].lease;
+    change!(world.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
+
+    let again = world.claim(claim(1, MINUTE)).await;
+
+    assert!(again[0].is_resumed() && again[0].lease.epoch == 2);
+}
+
+pub(crate) async fn a_run_is_given_only_to_runners_that_know_its_graph(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), None);
+    let lease = world.claim(knowing(1, 2)).await[0].lease;
+    assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(2));
+    change!(world.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
+
+    assert!(world.claim(knowing(1, 1)).await.is_empty());
+    assert!(world.claim(knowing(3, 4)).await.is_empty());
+    assert_eq!(world.claim(knowing(2, 3)).await.len(), 1);
+    assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(2));
+}
+
+pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.claim(claim(1, MINUTE)).await[0].lease;
+    change!(world.store, tx => {
+        tx.run_put_down(run.id, "the checkpoint is newer", Some(7), MINUTE).await?;
+        tx.lease_release(lease.task, lease.id, lease.epoch).await
+    });
+
+    let reason = look!(world.store, tx => tx.run_put_down_reason(run.id).await);
+    assert_eq!(reason.as_deref(), Some("the checkpoint is newer"));
+    assert!(world.claim(knowing(1, 9)).await.is_empty());
+
+    change!(world.store, tx => tx.run_put_down(run.id, "again", None, 0).await);
+
+    assert!(world.claim(knowing(1, 6)).await.is_empty());
+    assert_eq!(world.claim(knowing(7, 7)).await.len(), 1);
+    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+}
+
+pub(crate) async fn a_run_made_with_open_dependencies_waits_until_it_is_let_go(store: Store) {
+    let world = World::new(store).await;
+    let (first, second) = (world.task("a").await, world.task("b").await);
+    let task = world.task("c").await;
+    for on in [first, second] {
+        change!(world.store, tx => tx.dependency_insert(task, on).await);
+    }
+    let run = world.run_of(task).await;
+    change!(world.store, tx => tx.task_set_status(first, TaskStatus::Completed, None).await);
+    assert_eq!(change!(world.store, tx => tx.runs_unblock(Some(first)).await), 0);
+
+    change!(world.store, tx => tx.task_set_status(second, TaskStatus::Completed, None).await);
+    assert!(world.claim(claim(8, MINUTE)).await.is_empty());
+    assert_eq!(change!(world.store, tx => tx.runs_unblock(Some(second)).await), 1);
+
+    let granted = world.claim(claim(8, MINUTE)).await;
+    assert_eq!(granted.iter().map(|granted| granted.run.id).collect::<Vec<_>>(), [run.id]);
+    assert_eq!(change!(world.store, tx => tx.runs_unblock(None).await), 0);
+}

@@ -1,0 +1,287 @@
+//! Laws of moving runs: under the newest lease, in order, once, and compactly.
+
+use std::sync::Arc;
+
+use cynode_domain::changes::{Changes, StateRecord};
+use cynode_domain::ids::{HolderId, JobId, TaskId};
+use cynode_domain::status::{RunStatus, TaskStatus};
+use cynode_store::{
+    Claim, Close, Effect, EventCursor, EventFilter, EventStore, Granted, Held, Lease, LeaseStore,
+    Move, MoveStore, Moved, Store, TaskStore, Told, Versions, WorkflowStore,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::world::{World, eventually};
+
+const MINUTE: u32 = 60_000;
+
+pub(crate) fn claim(max: u32, lease_ms: u32) -> Claim {
+    let (holder, versions) = (HolderId::generate(), Versions { oldest: 1, newest: 1 });
+    Claim { holder, lease_ms, versions, max, started: "task.started" }
+}
+
+fn changed(field: &str, value: Value) -> StateRecord {
+    let set = [(field.to_owned(), value)].into();
+    StateRecord::Changes(Changes { set, ..Changes::default() })
+}
+
+fn step(lease: &Lease, sequence: i64, record: StateRecord) -> Move {
+    let held = Held { task: lease.task, lease: lease.id, epoch: lease.epoch };
+    Move {
+        held,
+        sequence,
+        node: format!("node {sequence}"),
+        edge: "next".to_owned(),
+        subject: (Some(2), Some(JobId::generate())),
+        record,
+        duration_ms: 12,
+        lease_ms: None,
+        event: Told { kind: "workflow.transition", data: json!({ "sequence": sequence }) },
+        close: None,
+    }
+}
+
+fn whole(lease: &Lease, sequence: i64) -> Move {
+    step(lease, sequence, StateRecord::Whole(json!({ "sequence": sequence })))
+}
+
+fn last(lease: &Lease, sequence: i64, status: TaskStatus) -> Move {
+    let run =
+        if status == TaskStatus::Completed { RunStatus::Completed } else { RunStatus::Failed };
+    let event = Told { kind: "task.closed", data: json!({ "status": status.as_str() }) };
+    let close = Close { task: status, run, summary: "All is done.".to_owned(), event };
+    Move { close: Some(close), ..whole(lease, sequence) }
+}
+
+impl World {
+    /// A run that a runner has just taken.
+    async fn taken(&self, name: &str, lease_ms: u32) -> Lease {
+        let run = self.run(name).await;
+        change!(self.store, tx => {
+            let lease = tx.lease_grant(run.task, run.id, HolderId::generate(), lease_ms).await?;
+            tx.run_begin(&run, Versions { oldest: 1, newest: 1 }, "task.started").await?;
+            Ok::<_, cynode_store::Error>(lease.unwrap())
+        })
+    }
+
+    pub(crate) async fn claim(&self, claim: Claim) -> Vec<Granted> {
+        self.store
+            .write_alone(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
+            .await
+            .unwrap()
+    }
+
+    async fn transit(&self, wanted: Move) -> Option<Moved> {
+        self.store.transit(Arc::new(wanted)).await.unwrap()
+    }
+
+    async fn position(&self, task: TaskId) -> i64 {
+        look!(self.store, tx => tx.checkpoint_position(task).await)
+    }
+
+    async fn events(&self, task: TaskId) -> Vec<String> {
+        let filter = EventFilter { owner: None, task: Some(task) };
+        let read = || async {
+            let start = EventCursor::default();
+            let listed = look!(self.store, tx => tx.event_list(start, filter, 100).await);
+            Some(listed).filter(|listed| !listed.is_empty())
+        };
+        eventually(read).await.into_iter().map(|event| event.kind).collect()
+    }
+}
+
+pub(crate) async fn a_move_advances_the_checkpoint_adds_history_and_tells_of_it(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+    let (first, second) = (whole(&lease, 1), step(&lease, 2, changed("b", Value::Null)));
+
+    assert!(world.transit(first.clone()).await.is_some());
+    assert!(world.transit(second.clone()).await.is_some());
+
+    let checkpoint = look!(world.store, tx => tx.checkpoint_get(lease.task).await).unwrap();
+    assert_eq!((checkpoint.sequence, checkpoint.last_node.as_str()), (2, "node 2"));
+    assert_eq!(checkpoint.state, json!({ "sequence": 1, "b": null }));
+    let history = look!(world.store, tx => tx.history_list(lease.run).await);
+    let kept: Vec<_> =
+        history.iter().map(|row| (&row.record, (row.step_index, row.job), row.epoch)).collect();
+    assert_eq!(kept, [(&first.record, first.subject, 1), (&second.record, second.subject, 1)]);
+    let expected = ["task.started", "workflow.transition", "workflow.transition"];
+    assert_eq!(world.events(lease.task).await, expected);
+}
+
+pub(crate) async fn a_move_out_of_order_is_not_made(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+    assert!(world.transit(whole(&lease, 1)).await.is_some());
+
+    for sequence in [1, 3, 0, -1, i64::MAX] {
+        assert_eq!(world.transit(whole(&lease, sequence)).await, None, "{sequence}");
+    }
+
+    assert_eq!(world.position(lease.task).await, 1);
+    assert_eq!(look!(world.store, tx => tx.history_list(lease.run).await).len(), 1);
+}
+
+pub(crate) async fn a_stale_an_expired_and_a_fenced_holder_move_nothing(store: Store) {
+    let world = World::new(store).await;
+    let old = world.taken("a", 1).await;
+    let new = eventually(|| async { world.claim(claim(1, MINUTE)).await.pop() }).await.lease;
+    assert!(new.epoch > old.epoch);
+    assert_eq!(world.transit(whole(&old, 1)).await, None);
+    let mixed = Lease { id: old.id, ..new };
+    assert_eq!(world.transit(whole(&mixed, 1)).await, None);
+    assert!(world.transit(whole(&new, 1)).await.is_some());
+
+    change!(world.store, tx => tx.lease_fence(new.task).await);
+
+    assert_eq!(world.transit(whole(&new, 2)).await, None);
+    let brief = world.taken("b", 1).await;
+    eventually(|| async {
+        let lease = look!(world.store, tx => tx.lease_get(brief.task).await).unwrap();
+        (!lease.is_live).then_some(())
+    })
+    .await;
+    assert_eq!(world.transit(whole(&brief, 1)).await, None);
+    assert_eq!((world.position(new.task).await, world.position(brief.task).await), (1, 0));
+}
+
+pub(crate) async fn the_last_move_ends_task_run_and_lease_together(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+
+    let moved = world.transit(last(&lease, 1, TaskStatus::Completed)).await;
+
+    assert_eq!(moved, Some(Moved { is_awaited: false }));
+    let task = world.task_now(lease.task).await;
+    assert_eq!(
+        (task.status, task.summary.as_deref()),
+        (TaskStatus::Completed, Some("All is done."))
+    );
+    assert!(task.ended_at.is_some());
+    let run = look!(world.store, tx => tx.run_of_task(lease.task).await).unwrap();
+    assert_eq!(run.status, RunStatus::Completed);
+    let freed = look!(world.store, tx => tx.lease_get(lease.task).await).unwrap();
+    assert_eq!((freed.holder, freed.is_live), (None, false));
+    let expected = ["task.started", "workflow.transition", "task.closed"];
+    assert_eq!(world.events(lease.task).await, expected);
+    assert!(world.claim(claim(8, MINUTE)).await.is_empty());
+}
+
+pub(crate) async fn a_closed_task_is_not_ended_again(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+    change!(world.store, tx => tx.task_set_status(lease.task, TaskStatus::Canceled, None).await);
+
+    assert_eq!(world.transit(last(&lease, 1, TaskStatus::Failed)).await, None);
+
+    assert_eq!(world.task_now(lease.task).await.status, TaskStatus::Canceled);
+    assert_eq!(world.position(lease.task).await, 0);
+}
+
+pub(crate) async fn moves_of_many_runs_at_once_are_each_made_once(store: Store) {
+    let world = World::new(store).await;
+    for number in 0..24 {
+        world.run(&format!("t{number}")).await;
+    }
+    let granted = world.claim(claim(64, MINUTE)).await;
+    assert_eq!(granted.len(), 24);
+
+    let mut drivers = JoinSet::new();
+    for granted in granted {
+        let store = world.store.clone();
+        drivers.spawn(async move {
+            let lease = granted.lease;
+            for sequence in 1..=9 {
+                // Each is sent twice, as after a lost answer: one of the two is made.
+                let wanted = Arc::new(step(&lease, sequence, StateRecord::Whole(json!({}))));
+                let (one, other) =
+                    tokio::join!(store.transit(Arc::clone(&wanted)), store.transit(wanted));
+                let made = usize::from(one.unwrap().is_some());
+                assert_eq!(made + usize::from(other.unwrap().is_some()), 1);
+            }
+            let end = Arc::new(last(&lease, 10, TaskStatus::Completed));
+            assert!(store.transit(end).await.unwrap().is_some());
+            lease
+        });
+    }
+
+    for lease in drivers.join_all().await {
+        assert_eq!(look!(world.store, tx => tx.history_list(lease.run).await).len(), 10);
+    }
+    assert_eq!(look!(world.store, tx => tx.task_count(TaskStatus::Completed).await), 24);
+}
+
+pub(crate) async fn the_state_at_every_row_is_what_it_was_then(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+    let base = |text: &str| StateRecord::Whole(json!({ "text": text }));
+    let records = [
+        base("first"),
+        changed("n", json!(1)),
+        changed("n", json!(2)),
+        base("second"),
+        changed("n", json!({ "deep": null })),
+    ];
+    for (sequence, record) in (1..).zip(records) {
+        assert!(world.transit(step(&lease, sequence, record)).await.is_some());
+    }
+
+    let mut states = vec![];
+    for sequence in 1..=5 {
+        let run = lease.run;
+        states.push(look!(world.store, tx => tx.state_at(run, sequence).await).unwrap());
+    }
+
+    let expected = [
+        json!({ "text": "first" }),
+        json!({ "text": "first", "n": 1 }),
+        json!({ "text": "first", "n": 2 }),
+        json!({ "text": "second" }),
+        json!({ "text": "second", "n": { "deep": null } }),
+    ];
+    assert_eq!(states, expected);
+    for nowhere in [0, 6] {
+        let state = look!(world.store, tx => tx.state_at(lease.run, nowhere).await);
+        assert_eq!(state, None);
+    }
+}
+
+pub(crate) async fn a_move_extends_a_lease_of_which_a_third_is_over(store: Store) {
+    let world = World::new(store).await;
+    let (short, long) = (world.taken("a", 600).await, world.taken("b", 600).await);
+    let keeping = Move { lease_ms: Some(MINUTE), ..whole(&short, 1) };
+
+    assert!(world.transit(keeping).await.is_some());
+    assert!(world.transit(whole(&long, 1)).await.is_some());
+
+    eventually(|| async {
+        let lease = look!(world.store, tx => tx.lease_get(long.task).await).unwrap();
+        (!lease.is_live).then_some(())
+    })
+    .await;
+    assert!(look!(world.store, tx => tx.lease_get(short.task).await).unwrap().is_live);
+}
+
+pub(crate) async fn an_effect_is_journalled_by_the_holder_only_and_once(store: Store) {
+    let world = World::new(store).await;
+    let lease = world.taken("a", MINUTE).await;
+    let held = Held { task: lease.task, lease: lease.id, epoch: lease.epoch };
+    let effect = |answer: i64| Effect { key: "1/dispatch".to_owned(), answer: json!(answer) };
+    let journal = |held: Held, effect: Effect| {
+        let store = world.store.clone();
+        async move {
+            let body = store.write_alone(move |tx| {
+                Box::pin(async move { tx.effect_journal(held, &effect).await })
+            });
+            body.await.unwrap()
+        }
+    };
+
+    assert!(!journal(Held { epoch: lease.epoch + 1, ..held }, effect(0)).await);
+    assert!(journal(held, effect(1)).await);
+    assert!(!journal(held, effect(2)).await);
+
+    let kept = look!(world.store, tx => tx.effect_list(lease.run, 0).await);
+    assert_eq!(kept, [effect(1)]);
+}
