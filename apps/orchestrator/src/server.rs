@@ -75,7 +75,10 @@ impl Orchestrator {
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
         // The API explains every route that nobody has, so it is what the gateway falls back to.
-        let router = gateway.router().fallback_service(cynode_api::router(services));
+        let router = gateway
+            .router()
+            .merge(cynode_console::router())
+            .fallback_service(cynode_api::router(services));
         let job_lease_ms = options.job_lease_ms;
         Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter })
     }

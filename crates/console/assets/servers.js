@@ -68,7 +68,7 @@ function line(server, tools, me, look) {
   const node = row(COLUMNS, [
     el("div", {}, el("strong", {}, slug), el("span", { class: "about" }, "since ", moment(server.created_at)), fault),
     reached(server.transport),
-    el("a", { href: `#/tools?server=${encodeURIComponent(server.slug)}` }, tools === 1 ? "1 tool" : `${tools} tools`),
+    tools === 0 ? "none yet" : el("a", { href: `#/tools?server=${encodeURIComponent(server.slug)}` }, tools === 1 ? "1 tool" : `${tools} tools`),
     scopeWords(server.scope), owner(server, me), flip, gone,
   ]);
   node.dataset.server = server.slug;

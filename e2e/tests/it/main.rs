@@ -5,6 +5,10 @@
 #[cfg(test)]
 mod bad_scripts;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod console;
+#[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod files;

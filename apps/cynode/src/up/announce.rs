@@ -61,7 +61,8 @@ impl Announcement {
             if colour { ("\x1b[1m", "\x1b[32m", "\x1b[0m") } else { ("", "", "") };
         format!(
             "\n  {green}●{end} {bold}CyNode is ready{end} at {bold}{url}{end}\n\n    \
-             data      {data}\n    token     {token}\n    password  {password} (user admin)\n\n  \
+             console   {url}/console\n    data      {data}\n    token     {token}\n    \
+             password  {password} (user admin)\n\n  \
              Next, in another terminal:\n\n    {bold}{next}{end}\n\n  Ctrl-C stops everything.\n\n",
             url = self.url,
             data = self.data_dir.display(),

@@ -1,0 +1,160 @@
+//! The web console in a real browser, against a real system.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use cynode_client::Client;
+use cynode_domain::policy::ToolScope;
+use cynode_wire::auth::{CreateUser, Login};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::programs::program;
+use crate::system::{Database, System};
+
+const PASSWORD: &str = "correct horse battery";
+/// Points of a phone, and of a small laptop.
+const PHONE: (u32, u32) = (390, 844);
+const LAPTOP: (u32, u32) = (1280, 800);
+
+async fn signed_in(system: &System, size: (u32, u32), (handle, password): (&str, &str)) -> Browser {
+    let browser = Browser::open(size.0, size.1).await;
+    browser.visit(&format!("{}/console", system.announced.url)).await;
+    browser.type_into("[name=handle]", handle).await;
+    browser.type_into("[name=password]", password).await;
+    browser.click(".signin form button").await;
+    browser.says("#who", handle).await;
+    browser
+}
+
+fn admin_password(system: &System) -> String {
+    fs::read_to_string(system.data_dir().join("admin.password")).unwrap().trim().to_owned()
+}
+
+/// Calls a tool over MCP; what the gateway's answer holds.
+async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = http
+        .post(format!("{}/mcp", system.announced.url))
+        .bearer_auth(token)
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let mut answer: Value = request.send().await.unwrap().json().await.unwrap();
+    answer["result"]["structuredContent"].take()
+}
+
+/// The stage that refuses a call, once what was changed has reached the gateway.
+async fn refused_by(system: &System, token: &str, tool: &str, arguments: Value) -> String {
+    let begun = std::time::Instant::now();
+    loop {
+        let said = call(system, token, tool, arguments.clone()).await;
+        if let Some(stage) = said["error"]["stage"].as_str() {
+            return stage.to_owned();
+        }
+        assert!(begun.elapsed() < crate::system::PATIENCE, "{tool} is still called: {said}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_administrator_turns_a_tool_off_in_the_console_and_its_calls_are_refused() {
+    let system = System::new().await;
+    let token = fs::read_to_string(&system.announced.admin_token_file).unwrap();
+    let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
+    assert!(call(&system, token.trim(), "node.list", json!({})).await["items"].is_array());
+
+    browser.click("[data-tool='node.list'] [role=switch]").await;
+    browser.says("#notices", "node.list is now off.").await;
+
+    assert!(!system.client.tool_get("node.list").await.unwrap().tool.enabled);
+    assert_eq!(refused_by(&system, token.trim(), "node.list", json!({})).await, "enabled");
+    browser.click("#pages a[href='#/audit']").await;
+    browser.says("[data-decision=deny]", "refused by enabled").await;
+    browser.click(".head button").await;
+    browser.says(".found", "Intact: ").await;
+}
+
+#[tokio::test]
+async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool() {
+    let (_shelf, fixture) = shelf();
+    let expose = fixture.parent().unwrap();
+    let config = format!("[gateway]\nexpose = [{:?}]\n", expose.to_str().unwrap());
+    let system = System::with(Database::Embedded, &config).await;
+    let user = user(&system, "ada").await;
+    let browser = signed_in(&system, PHONE, ("ada", PASSWORD)).await;
+
+    browser.click("#pages a[href='#/servers']").await;
+    browser.click(".head button").await;
+    browser.type_into("[name=slug]", "mine").await;
+    browser.type_into("[name=command]", fixture.to_str().unwrap()).await;
+    browser.type_into("[name=args]", "--stdio").await;
+    browser.click("dialog [type=submit]").await;
+    browser.click("[data-server=mine] a").await;
+    browser.click("[data-tool='mine.echo'] select option[value=sandbox]").await;
+    browser.says("#notices", "mine.echo may now be called from").await;
+
+    let (client, token) = user;
+    assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
+    let arguments = json!({ "text": "hello" });
+    assert_eq!(refused_by(&system, &token, "mine.echo", arguments).await, "scope");
+    let controls =
+        "return document.querySelectorAll('[role=switch], [data-tool^=\"node.\"] select').length";
+    browser.click("#pages a[href='#/tools']").await;
+    browser.says("[data-tool='node.list']", "node.list").await;
+    assert_eq!(browser.run(controls).await, 0, "a user is offered what is not theirs to change");
+    let wide = "return document.documentElement.scrollWidth > innerWidth";
+    assert_eq!(browser.run(wide).await, false, "the page scrolls sideways");
+}
+
+#[tokio::test]
+async fn a_refusal_is_shown_in_words_and_a_signed_out_tab_holds_no_token() {
+    let system = System::new().await;
+    let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
+
+    browser.click("#pages a[href='#/servers']").await;
+    browser.click(".head button").await;
+    browser.type_into("[name=slug]", "db").await;
+    browser.type_into("[name=command]", "/bin/true").await;
+    browser.click("dialog [type=submit]").await;
+    browser.says("dialog [role=alert]", "belongs to built-in tools").await;
+    browser.click("dialog .title button").await;
+    browser.click("#leave").await;
+    browser.says("h1", "Sign in to CyNode").await;
+
+    let kept = "return sessionStorage.length + localStorage.length + document.cookie.length";
+    assert_eq!(browser.run(kept).await, 0);
+    browser.type_into("[name=handle]", "admin").await;
+    browser.type_into("[name=password]", "not the password").await;
+    browser.click(".signin form button").await;
+    browser.says(".trouble", "password").await;
+}
+
+/// The test server in a directory that holds nothing else, for a sandbox to see.
+fn shelf() -> (tempfile::TempDir, PathBuf) {
+    let shelf = tempfile::Builder::new().prefix("cynode-shelf-").tempdir().unwrap();
+    fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let fixture = shelf.path().join("fixture");
+    fs::copy(program("cynode-mcp-fixture"), &fixture).unwrap();
+    (shelf, fixture)
+}
+
+/// A new user, as a client and with an access token.
+async fn user(system: &System, handle: &str) -> (Client, String) {
+    let (handle, password) = (handle.to_owned(), PASSWORD.to_owned());
+    let body = CreateUser { handle: handle.clone(), password: password.clone(), is_admin: false };
+    system.client.user_create(&body).await.unwrap();
+    let anonymous = Client::anonymous(&system.announced.url).unwrap();
+    let session = anonymous.login(&Login { handle, password }).await.unwrap();
+    let token = session.access_token;
+    let client = Client::new(&system.announced.url, SecretString::from(token.clone())).unwrap();
+    (client, token)
+}
