@@ -7,11 +7,17 @@ mod bad_scripts;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod callers;
+#[cfg(test)]
 mod console;
+#[cfg(test)]
+mod counting;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod gateway_kills;
 #[cfg(test)]
 mod handover;
 #[cfg(test)]
