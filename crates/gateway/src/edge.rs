@@ -12,6 +12,7 @@ mod dispatch;
 mod guard;
 mod listen;
 mod metadata;
+mod payload;
 mod post;
 mod session;
 

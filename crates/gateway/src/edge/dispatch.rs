@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Events};
 use super::client::{Listener, Requester};
-use super::listen;
+use super::{listen, payload};
 use crate::gateway::Inner;
 use crate::identity::{Identity, TokenHash};
 use crate::invoke::Call;
@@ -145,8 +145,13 @@ impl Asked {
     async fn call(self, id: &RawValue, params: Option<&RawValue>) -> Response {
         let call = self.as_call(id, params);
         let inner = Arc::clone(&self.inner);
-        self.run(id, move |client, cancel| async move { inner.call(&call, client, cancel).await })
-            .await
+        self.run(id, move |client, cancel| async move {
+            payload::told(&call);
+            let answer = inner.call(&call, client, cancel).await;
+            payload::answered(&call, &answer);
+            answer
+        })
+        .await
     }
 
     async fn relay(self, id: &RawValue, method: &str, params: Option<&RawValue>) -> Response {

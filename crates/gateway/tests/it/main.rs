@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
+mod apmas;
 mod backend;
 mod edge;
 mod enforcement;
 mod harness;
 mod oracle;
+mod payloads;
 mod sdk;
 mod sessions;
 mod stateless;
 mod upstream;
+mod web;
