@@ -4,6 +4,7 @@
 //! asking its client it answers that it needs input. All of it is done here on its behalf.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ const ROUNDS: usize = 16;
 /// How long to wait before listening again to a server that stopped speaking.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// How long the first request of a session waits for the stream that the server may ask on.
+const STANDING: Duration = Duration::from_millis(500);
+
 /// What is kept for a server that keeps nothing.
 #[derive(Default)]
 pub(super) struct Kept {
@@ -32,6 +36,8 @@ pub(super) struct Kept {
     resources: Mutex<BTreeSet<String>>,
     /// Ends the present subscription.
     listening: Mutex<Option<CancellationToken>>,
+    /// Whether nothing is waited for any longer before requests are made.
+    is_settled: AtomicBool,
 }
 
 impl Kept {
@@ -90,7 +96,22 @@ pub(super) fn listen(conversation: &Conversation) {
             () = stop.cancelled() => {}
             () = listening => {}
         }
+        hub.standing.cancel();
     });
+}
+
+/// Waits a little until the standing stream of a session is there: a server may ask its client on
+/// that as soon as it has a request, and what it says before is lost.
+pub(super) async fn settle(conversation: &Conversation) {
+    let kept = &conversation.kept;
+    if conversation.era == Era::Stateless || kept.is_settled.load(Ordering::Acquire) {
+        return;
+    }
+    if lock(&kept.listening).is_some() {
+        let there = conversation.hub.standing.cancelled();
+        let _ = tokio::time::timeout(STANDING, there).await;
+        kept.is_settled.store(true, Ordering::Release);
+    }
 }
 
 fn wishes(conversation: &Conversation) -> Value {

@@ -110,7 +110,12 @@ impl Conversation {
         let told = Told { about: client.about(), log_level: self.kept.log_level() };
         let (request, origin) = asked.outgoing(next_id(), &self.era, &told);
         self.hub.begin(request.id, Arc::clone(client), origin.clone());
-        let mut underway = Underway { hub: &self.hub, id: request.id, is_wanted: true };
+        let mut underway = Underway {
+            hub: &self.hub,
+            id: request.id,
+            is_wanted: true,
+            abandoned: Some((&self.gate, cancel)),
+        };
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(LinkError::Failed(UpstreamError::Canceled)),
@@ -124,8 +129,9 @@ impl Conversation {
             () = self.hub.closed.cancelled() => {
                 Err(LinkError::unavailable("the conversation was ended"))
             }
-        }?;
-        for_client(&answer, &origin)
+        };
+        underway.abandoned = None;
+        for_client(&answer?, &origin)
     }
 
     /// The server forgot the session: opens another, once for all requests that found out.
@@ -163,6 +169,7 @@ impl Upstream for Conversation {
         if let Some(result) = bridge::answer_for(self, &asked) {
             return Ok(rpc::raw(rpc::result(asked.id, result)));
         }
+        bridge::settle(self).await;
         // What lasts as long as a client likes does not take a turn from the others.
         let is_endless = asked.method == "subscriptions/listen";
         let _turn = if is_endless { None } else { Some(self.gate.turn().await?) };
@@ -203,6 +210,25 @@ async fn greet(
     client: &ClientAbout,
     greeting: Greeting,
 ) -> Result<Met, GreetingError> {
+    let mut answer = say(hub, options, client, greeting).await?;
+    if greeting.is_wanted_again(&answer) {
+        answer = say(hub, options, client, greeting).await?;
+    }
+    let met = greeting.learn(&answer)?;
+    hub.link.agree(&met.era);
+    if greeting == Greeting::Initialize {
+        hub.link.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+    }
+    Ok(met)
+}
+
+/// Says a greeting and waits for the answer.
+async fn say(
+    hub: &Arc<Hub>,
+    options: &UpstreamOptions,
+    client: &ClientAbout,
+    greeting: Greeting,
+) -> Result<Box<RawValue>, GreetingError> {
     let request = greeting.request(next_id(), client);
     let origin = Origin { id: RawValue::NULL.to_owned(), token: None };
     hub.begin(request.id, Arc::new(Nobody(client.clone())), origin);
@@ -212,20 +238,12 @@ async fn greet(
     };
     let answer = tokio::time::timeout(patience, hub.link.exchange(&request, hub)).await;
     hub.end(request.id);
-    let answer = match (answer, greeting) {
-        (Ok(answer), _) => answer?,
+    match (answer, greeting) {
+        (Ok(answer), _) => Ok(answer?),
         // Some older servers do not answer what they do not know.
-        (Err(_), Greeting::Discover) => return Err(GreetingError::NotSpoken),
-        (Err(_), Greeting::Initialize) => {
-            return Err(GreetingError::Failed(UpstreamError::Timeout));
-        }
-    };
-    let met = greeting.learn(&answer)?;
-    hub.link.agree(&met.era);
-    if greeting == Greeting::Initialize {
-        hub.link.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        (Err(_), Greeting::Discover) => Err(GreetingError::NotSpoken),
+        (Err(_), Greeting::Initialize) => Err(GreetingError::Failed(UpstreamError::Timeout)),
     }
-    Ok(met)
 }
 
 /// A request under way. Dropped before its answer, the server is told not to go on.
@@ -233,11 +251,19 @@ struct Underway<'a> {
     hub: &'a Arc<Hub>,
     id: u64,
     is_wanted: bool,
+    /// Whom to tell if nobody waits for the answer any longer, although nobody withdrew the request.
+    abandoned: Option<(&'a Gate, &'a CancellationToken)>,
 }
 
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         self.hub.end(self.id);
+        if let Some((gate, cancel)) = self.abandoned
+            && !cancel.is_cancelled()
+            && !self.hub.has_questions()
+        {
+            gate.abandoned();
+        }
         let can_spawn = tokio::runtime::Handle::try_current().is_ok();
         if self.is_wanted && can_spawn && self.hub.link.tells_cancellation() {
             let (hub, id) = (Arc::clone(self.hub), self.id);

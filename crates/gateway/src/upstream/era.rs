@@ -52,6 +52,14 @@ impl Greeting {
         Outgoing { id, method: method.to_owned(), name: None, text: text.get().to_owned() }
     }
 
+    /// Whether the server refused the revision, and offers that very one: it wants to be asked anew.
+    pub(super) fn is_wanted_again(self, answer: &RawValue) -> bool {
+        let Ok(Incoming::Response { body: Body::Error(error), .. }) = Incoming::read(answer) else {
+            return false;
+        };
+        self == Self::Discover && offers_stateless(error)
+    }
+
     /// What the answer to it says.
     pub(super) fn learn(self, answer: &RawValue) -> Result<Met, GreetingError> {
         let refusal = |text: &str| GreetingError::Failed(UpstreamError::Protocol(text.to_owned()));
@@ -106,6 +114,14 @@ impl From<LinkError> for GreetingError {
 /// Credentials and rates are refused whatever the greeting.
 fn other_would_fail(error: &LinkError) -> bool {
     matches!(error, LinkError::Refused { status: 401 | 403 | 429 })
+}
+
+/// Whether a server that refuses a revision says that it speaks the one without sessions.
+fn offers_stateless(error: &RawValue) -> bool {
+    let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
+    let offered = error["data"]["supported"].as_array();
+    error["code"] == rpc::UNSUPPORTED_VERSION
+        && offered.is_some_and(|offered| offered.iter().any(|version| version == STATELESS))
 }
 
 /// A client of the stateless revision cannot be asked anything while it waits, so that a server
@@ -181,6 +197,20 @@ mod tests {
         assert_eq!(params("2025-06-18")["capabilities"], json!({"sampling": {}}));
         assert_eq!(params(STATELESS)["protocolVersion"], NEWEST_SESSION);
         assert_eq!(params(STATELESS)["capabilities"], json!({}));
+    }
+
+    #[test]
+    fn a_server_that_offers_what_it_refused_is_asked_again() {
+        let refusal = |supported: &str| {
+            let error = json!({
+                "code": rpc::UNSUPPORTED_VERSION, "message": "", "data": { "supported": [supported] },
+            });
+            rpc::raw(json!({ "jsonrpc": "2.0", "id": 1, "error": error }).to_string())
+        };
+
+        assert!(Greeting::Discover.is_wanted_again(&refusal(STATELESS)));
+        assert!(!Greeting::Discover.is_wanted_again(&refusal("2025-11-25")));
+        assert!(!Greeting::Initialize.is_wanted_again(&refusal(STATELESS)));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub(super) struct Hub {
     pub(super) closed: CancellationToken,
     /// Told when the server's lists change.
     pub(super) changed: Arc<Notify>,
+    /// Ends when the stream for everything is there, or is known not to come.
+    pub(super) standing: CancellationToken,
     calls: Mutex<HashMap<u64, Arc<Call>>>,
     /// Who hears what belongs to no request, by session.
     listeners: Mutex<BTreeMap<String, Arc<dyn ClientSide>>>,
@@ -92,6 +94,7 @@ impl Hub {
             tasks,
             closed: CancellationToken::new(),
             changed,
+            standing: CancellationToken::new(),
             calls: Mutex::default(),
             listeners: Mutex::default(),
             questions: AtomicUsize::new(0),

@@ -164,7 +164,14 @@ impl StdioLink {
             let reason = loop {
                 tokio::select! {
                     () = hub.closed.cancelled() => break None,
-                    reason = &mut heard => break Some(reason),
+                    reason = &mut heard => break Some(match reason {
+                        Some(reason) => reason,
+                        // Its output ended, and so it will: how says more.
+                        None => match tokio::time::timeout(LAST_WORDS, handle.ended()).await {
+                            Ok(reason) => reason,
+                            Err(_) => "it closed its output".to_owned(),
+                        },
+                    }),
                     () = &mut complained, if !is_silent => is_silent = true,
                     reason = handle.ended() => break Some(reason),
                 }
@@ -179,7 +186,8 @@ impl StdioLink {
         reason.map(|reason| last_words(reason, &complaints))
     }
 
-    async fn hear(&self, stdout: impl AsyncRead + Unpin, hub: &Arc<Hub>) -> String {
+    /// Hears the process until its output ends; says what was wrong with that, if something was.
+    async fn hear(&self, stdout: impl AsyncRead + Unpin, hub: &Arc<Hub>) -> Option<String> {
         let limit = self.options.max_response_bytes;
         // A little more is read, so that the one who asked for too much can be told.
         let mut lines = Lines::new(stdout, limit.saturating_mul(8));
@@ -187,9 +195,9 @@ impl StdioLink {
             match lines.next().await {
                 Line::Text(text) => self.take(text, limit, hub).await,
                 Line::TooLong => {
-                    return format!("it wrote a line of more than {} bytes", limit * 8);
+                    return Some(format!("it wrote a line of more than {} bytes", limit * 8));
                 }
-                Line::End => return "it closed its output".to_owned(),
+                Line::End => return None,
             }
         }
     }

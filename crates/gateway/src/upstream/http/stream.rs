@@ -30,8 +30,26 @@ struct Place {
     retry_ms: Option<u64>,
 }
 
-/// Follows the stream of a request until its answer, coming back where the server offers that.
+/// Follows the stream of a request until its answer. Some servers answer on the standing stream of
+/// the session instead, so that the answer is taken from wherever it comes.
 pub(super) async fn follow(
+    endpoint: &Endpoint,
+    voice: &Voice,
+    first: Response,
+    (request, hub): (&Outgoing, &Arc<Hub>),
+) -> Result<Box<RawValue>, LinkError> {
+    let own = follow_own(endpoint, voice, first, (request, hub));
+    match hub.expect(request.id).filter(|_| !voice.is_stateless) {
+        None => own.await,
+        Some(elsewhere) => tokio::select! {
+            answer = own => answer,
+            Ok(answer) = elsewhere => answer,
+        },
+    }
+}
+
+/// Follows the stream of a request, coming back where the server offers that.
+async fn follow_own(
     endpoint: &Endpoint,
     voice: &Voice,
     first: Response,
@@ -92,7 +110,9 @@ pub(super) async fn stand(endpoint: &Endpoint, voice: &ArcSwap<Voice>, hub: &Arc
     let mut attempt = 0;
     while !hub.closed.is_cancelled() {
         let voice = voice.load_full();
-        match listen(endpoint, &voice, place.last_id.as_deref()).await {
+        let listened = listen(endpoint, &voice, place.last_id.as_deref()).await;
+        hub.standing.cancel();
+        match listened {
             Ok(response) if response.status().is_success() && is_stream(&response) => {
                 attempt = 0;
                 let heard = hear_all(endpoint, response, hub, &mut place);
