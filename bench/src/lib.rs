@@ -1,8 +1,10 @@
 //! Measurements of the real processes, each against a baseline of the same run.
 //!
-//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls. Figures are printed with their goals and never
-//! judged by the exit code: tests assert behaviour, this shows time and memory.
+//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] their record.
+//! Figures are printed with their goals and never judged by the exit code: tests assert behaviour,
+//! this shows time and memory.
 
+pub mod audit;
 pub mod gateway;
 mod memory;
 mod processes;
@@ -10,6 +12,7 @@ mod sample;
 mod table;
 mod tasks;
 pub mod up;
+pub mod workflow;
 
 use std::io::Write;
 
@@ -29,15 +32,21 @@ pub struct Cli {
 pub enum Command {
     /// Start-up time, memory and task overhead of `cynode up`.
     Up(up::UpArgs),
+    /// The audit log alone: its writer, and questions to a million records.
+    Audit(audit::AuditArgs),
     /// Tool calls, direct and through the gateway.
     Gateway(gateway::GatewayArgs),
+    /// Durable steps of workflows, against single-row commits and other engines.
+    Workflow(workflow::WorkflowArgs),
 }
 
 /// Measures, and prints a table to `out`.
 pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => Box::pin(up::run(&args, out)).await,
+        Command::Audit(args) => Box::pin(audit::run(&args, out)).await,
         Command::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
+        Command::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
     }
 }
 

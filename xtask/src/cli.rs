@@ -61,6 +61,12 @@ pub enum Command {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
+    /// The audit log alone: its writer, and questions to a million records
+    Audit {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// CPU-seconds of a clean release build, by crate
     Build,
     /// Tool calls, direct and through the gateway: rate, latency, CPU and memory
@@ -71,6 +77,12 @@ pub enum Bench {
     },
     /// Start-up time, memory and task overhead of `cynode up`
     Up {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Durable steps of workflows: rate, commits, log bytes, CPU and memory; `--peers` for other engines
+    Workflow {
         /// Passed on to the benchmark
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -92,6 +104,10 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             let mut build = tool::cargo(&["build"]);
             tool::succeeds(build.args(tool::binary_package_args()))?
         }
+        Command::Bench(Bench::Audit { args }) => {
+            let mut audit = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "audit"]);
+            tool::succeeds(audit.args(args))?
+        }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
         Command::Bench(Bench::Gateway { args }) => bench::gateway::run(&args)?,
         Command::Bench(Bench::Up { args }) => {
@@ -100,6 +116,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             let mut up = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "up"]);
             tool::succeeds(up.args(args))?
         }
+        Command::Bench(Bench::Workflow { args }) => bench::workflow::run(out, &args)?,
     };
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

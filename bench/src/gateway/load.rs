@@ -1,6 +1,7 @@
 //! A closed loop of tool calls over raw HTTP/1.1 connections that stay open.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -40,11 +41,21 @@ pub(super) struct Calls {
 impl Load<'_> {
     /// Calls for as long as told.
     pub(super) async fn run(&self, lasting: Duration) -> anyhow::Result<Calls> {
+        let begun = Instant::now();
+        self.run_while(|| begun.elapsed() < lasting).await
+    }
+
+    /// Calls that often, all clients together.
+    pub(super) async fn run_calls(&self, calls: usize) -> anyhow::Result<Calls> {
+        let made = AtomicUsize::new(0);
+        self.run_while(|| made.fetch_add(1, Ordering::Relaxed) < calls).await
+    }
+
+    async fn run_while(&self, goes_on: impl Fn() -> bool) -> anyhow::Result<Calls> {
         let clients = (0..self.clients).map(|number| Client::open(self.target, number));
         let clients = try_join_all(clients).await?;
         let begun = Instant::now();
-        let done =
-            try_join_all(clients.into_iter().map(|client| client.calls(begun + lasting))).await?;
+        let done = try_join_all(clients.into_iter().map(|client| client.calls(&goes_on))).await?;
         let took = begun.elapsed();
         let mut all = Calls { latencies: Sample::default(), errors: 0, took };
         for (latencies, errors) in done {
@@ -88,10 +99,13 @@ impl<'a> Client<'a> {
         Ok(client)
     }
 
-    /// Calls until `end`: how long each call took, and how many answers were wrong.
-    async fn calls(mut self, end: Instant) -> anyhow::Result<(Vec<Duration>, usize)> {
+    /// Calls while it `goes_on`: how long each call took, and how many answers were wrong.
+    async fn calls(
+        mut self,
+        goes_on: &impl Fn() -> bool,
+    ) -> anyhow::Result<(Vec<Duration>, usize)> {
         let (mut latencies, mut errors) = (Vec::new(), 0);
-        while Instant::now() < end {
+        while goes_on() {
             let id = latencies.len();
             let text = format!("{}-{id}", self.number);
             let call = format!(

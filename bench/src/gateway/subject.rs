@@ -1,7 +1,7 @@
 //! What is measured: the fixture itself, and the gateway in front of it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -71,15 +71,40 @@ pub(super) fn address(backend: &Program) -> String {
     backend.said.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
 }
 
-/// The gateway of a new orchestrator, with the fixture installed; SQLite without a database.
-pub(super) async fn gateway<'a>(
-    backend: &'a Program,
-    database: Option<&str>,
-) -> anyhow::Result<Subject<'a>> {
-    let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
+/// Where an orchestrator keeps its state.
+pub(super) enum Storage {
+    /// In a file, as users have it.
+    Sqlite,
+    /// In a file that no disk has to keep: what is left is the work of the gateway itself.
+    SqliteInMemory,
+    /// On the server at this URL.
+    Postgres(String),
+}
+
+impl Storage {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Sqlite => "gateway, SQLite",
+            Self::SqliteInMemory => "gateway, SQLite in memory",
+            Self::Postgres(_) => "gateway, PostgreSQL",
+        }
+    }
+
+    fn directory(&self) -> std::io::Result<TempDir> {
+        let place = match self {
+            Self::SqliteInMemory => PathBuf::from("/dev/shm"),
+            Self::Sqlite | Self::Postgres(_) => std::env::temp_dir(),
+        };
+        tempfile::Builder::new().prefix("cynode-bench-").tempdir_in(place)
+    }
+}
+
+/// The gateway of a new orchestrator, with the fixture installed.
+pub(super) async fn gateway(backend: &Program, storage: Storage) -> anyhow::Result<Subject<'_>> {
+    let directory = storage.directory()?;
     let mut command = Command::new(beside_this("cynode-orchestrator")?);
     command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
-    if let Some(url) = database {
+    if let Storage::Postgres(url) = &storage {
         command.args(["--database-url", url]);
     }
     command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
@@ -100,8 +125,7 @@ pub(super) async fn gateway<'a>(
         token: Some(token),
         tool: "echo".to_owned(),
     };
-    let name = if database.is_some() { "gateway, PostgreSQL" } else { "gateway, SQLite" };
-    Ok(Subject::before(backend, name, target, program, directory))
+    Ok(Subject::before(backend, storage.name(), target, program, directory))
 }
 
 /// What a starting orchestrator writes to a file.

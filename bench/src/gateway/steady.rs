@@ -1,0 +1,34 @@
+//! Whether memory stays where it is, however many calls are made.
+
+use std::io::Write;
+
+use super::load::Load;
+use super::process::Usage;
+use super::subject::Subject;
+
+/// Calls between two looks.
+const STEP: usize = 100_000;
+
+/// Calls that often, and prints the gateway's memory after every hundred thousand.
+pub(super) async fn run(
+    subject: &Subject<'_>,
+    (clients, calls): (usize, usize),
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let before = Usage::of(subject.process_id)?;
+    writeln!(out, "\n{}, {clients} clients: memory over {calls} calls", subject.name)?;
+    writeln!(out, "{:>10} {:>9} {:>9} {:>9}", "calls", "calls/s", "RSS MiB", "errors")?;
+    writeln!(out, "{:>10} {:>9} {:>9.1} {:>9}", 0, "", before.rss_mib, "")?;
+    let mut made = 0;
+    while made < calls {
+        let step = STEP.min(calls - made);
+        let load = Load { target: &subject.target, clients };
+        let done = load.run_calls(step).await?;
+        made += step;
+        let rate = f64::from(u32::try_from(step)?) / done.took.as_secs_f64();
+        let rss = Usage::of(subject.process_id)?.rss_mib;
+        writeln!(out, "{made:>10} {rate:>9.0} {rss:>9.1} {:>9}", done.errors)?;
+        out.flush()?;
+    }
+    Ok(())
+}
