@@ -8,6 +8,10 @@ use cynode_orchestrator::Cli;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 
+/// Several threads allocate at once; this allocator is made for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
     // Before any thread starts: sandboxes are made of this program too.
