@@ -1,14 +1,21 @@
-//! Wake-ups inside this process. A lost one costs a waiting reader one poll interval, never more.
+//! Wake-ups inside this process, and between processes that share a PostgreSQL. A lost one costs a
+//! waiting reader one poll interval, never more.
+
+mod share;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use cynode_store::Engine;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
-/// How often a waiting reader looks by itself when other processes write to the same database.
+/// How often a waiting reader looks by itself when other processes write to the same database and
+/// are not heard.
 const SHARED_POLL: Duration = Duration::from_millis(500);
+/// The same when notices of other processes are heard.
+const HEARD_POLL: Duration = Duration::from_secs(5);
 /// The same when this process is the only writer, and hears of every change.
 const OWN_POLL: Duration = Duration::from_secs(10);
 
@@ -16,7 +23,18 @@ const OWN_POLL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Signals {
     topics: Arc<[watch::Sender<u64>; 5]>,
-    poll: Duration,
+    engine: Engine,
+    others: Arc<Others>,
+}
+
+/// Other processes on the same database.
+#[derive(Debug, Default)]
+struct Others {
+    /// Topics that they have not been told of, a bit for each.
+    untold: AtomicU32,
+    wake: Notify,
+    /// Whether their notices reach this process.
+    are_heard: AtomicBool,
 }
 
 /// What readers wait for.
@@ -37,22 +55,42 @@ pub(crate) enum Topic {
 impl Signals {
     /// Wake-ups for a store with this engine.
     pub fn new(engine: Engine) -> Self {
-        let poll = match engine {
-            Engine::Postgres => SHARED_POLL,
-            Engine::Sqlite => OWN_POLL,
-        };
-        Self { topics: Arc::new(std::array::from_fn(|_| watch::channel(0).0)), poll }
+        let topics = Arc::new(std::array::from_fn(|_| watch::channel(0).0));
+        Self { topics, engine, others: Arc::default() }
     }
 
-    /// Wakes everybody who waits for `topic`, and event readers.
+    /// Wakes everybody who waits for `topic`, and event readers; other processes soon.
     pub(crate) fn send(&self, topic: Topic) {
-        self.topics[topic as usize].send_modify(|count| *count += 1);
-        self.topics[Topic::Events as usize].send_modify(|count| *count += 1);
+        let told = 1 << topic as u32 | 1 << Topic::Events as u32;
+        self.wake(told);
+        if self.engine == Engine::Postgres {
+            self.others.untold.fetch_or(told, Ordering::Relaxed);
+            self.others.wake.notify_one();
+        }
+    }
+
+    /// Wakes everybody in this process who waits for one of these topics, a bit for each.
+    fn wake(&self, topics: u32) {
+        for (number, topic) in self.topics.iter().enumerate() {
+            if topics & (1 << number) != 0 {
+                topic.send_modify(|count| *count += 1);
+            }
+        }
     }
 
     /// Begins to listen: what is signalled from now on is not missed.
     pub(crate) fn listen(&self, topic: Topic) -> Listener {
-        Listener { changes: self.topics[topic as usize].subscribe(), poll: self.poll }
+        let poll = match (self.engine, topic) {
+            (Engine::Sqlite, _) => OWN_POLL,
+            // Events become readable when older transactions end, of which nobody tells; and what
+            // was forbidden must not be possible for long.
+            (Engine::Postgres, Topic::Events | Topic::Policy) => SHARED_POLL,
+            (Engine::Postgres, Topic::Runs | Topic::Jobs | Topic::Results) => {
+                let are_heard = self.others.are_heard.load(Ordering::Relaxed);
+                if are_heard { HEARD_POLL } else { SHARED_POLL }
+            }
+        };
+        Listener { changes: self.topics[topic as usize].subscribe(), poll }
     }
 }
 

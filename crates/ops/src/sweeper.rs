@@ -23,6 +23,8 @@ use crate::signals::Topic;
 use crate::{Accounts, Signals};
 
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How many sweeps are between two looks at all runs that wait.
+const UNBLOCK_EVERY: u32 = 30;
 /// How long a step waits for the one node that has its workspace.
 const PINNED_PATIENCE: chrono::Duration = chrono::Duration::minutes(10);
 /// How long it can be asked whose token one was that has ended.
@@ -55,7 +57,11 @@ impl Sweeper {
         if let Err(error) = renewed {
             warn!(error = &error as &dyn std::error::Error, "job leases were not renewed");
         }
-        loop {
+        tokio::join!(self.sweep_on(shutdown.clone()), self.signals.share(&self.store, shutdown));
+    }
+
+    async fn sweep_on(&self, shutdown: Shutdown) {
+        for sweep in 1_u32.. {
             tokio::select! {
                 () = shutdown.triggered() => return,
                 () = tokio::time::sleep(INTERVAL) => {}
@@ -63,7 +69,27 @@ impl Sweeper {
             if let Err(error) = self.activate().await {
                 warn!(error = &error as &dyn std::error::Error, "a sweep failed");
             }
+            if sweep % UNBLOCK_EVERY == 0
+                && let Err(error) = self.unblock().await
+            {
+                warn!(error = &error as &dyn std::error::Error, "waiting runs were not looked at");
+            }
         }
+    }
+
+    /// Lets go of runs that wait for tasks which have completed. Who completes the last of them does
+    /// that at once, unless it dies right after.
+    async fn unblock(&self) -> Result<(), NodeError> {
+        let freed = self
+            .store
+            .write_alone(|tx| {
+                Box::pin(async move { Ok::<_, NodeError>(tx.runs_unblock(None).await?) })
+            })
+            .await?;
+        if freed > 0 {
+            self.signals.send(Topic::Runs);
+        }
+        Ok(())
     }
 
     /// One sweep.

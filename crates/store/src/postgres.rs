@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 
 use crate::operation::{Body, Queued, run_guarded};
 use crate::workflow::lane::MoveLane;
-use crate::{Error, Move, Moved, Tx};
+use crate::{Error, Move, Moved, Notices, Tx};
 
 const CONNECTIONS: usize = 16;
 /// How long a caller waits for a connection before it is told that the database is busy.
@@ -24,6 +24,7 @@ const BATCH: usize = 256;
 /// An open PostgreSQL database. The committer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Postgres {
+    url: Arc<str>,
     pool: Pool,
     appends: mpsc::Sender<Queued>,
     moves: MoveLane,
@@ -42,7 +43,7 @@ impl Postgres {
         let (appends, queue) = mpsc::channel(QUEUE);
         spawn_committer(pool.clone(), queue);
         let moves = MoveLane::open(pool.clone());
-        Ok(Self { pool, appends, moves })
+        Ok(Self { url: url.into(), pool, appends, moves })
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
@@ -85,6 +86,11 @@ impl Postgres {
         let outcome = run_guarded(body, &mut tx).await;
         tx.set_open(false);
         outcome
+    }
+
+    /// A connection for notices.
+    pub(crate) async fn notices(&self) -> Result<Notices, Error> {
+        Notices::open(&self.url).await
     }
 
     /// Writes a move together with others.

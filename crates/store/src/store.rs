@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::operation::{Body, Queued, queue};
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
-use crate::{Error, Move, MoveStore, Moved, Tx, migrate};
+use crate::{Error, Move, MoveStore, Moved, Notices, Tx, migrate};
 
 /// Every statement of a reader sees the same moment.
 const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -148,6 +148,14 @@ impl Store {
             Backend::Sqlite(_) => {
                 self.write(move |tx| Box::pin(async move { tx.run_move(&wanted).await })).await
             }
+        }
+    }
+
+    /// A connection for notices between processes; nothing on SQLite, which has one process.
+    pub async fn notices(&self) -> Result<Option<Notices>, Error> {
+        match &self.0 {
+            Backend::Postgres(postgres) => postgres.notices().await.map(Some),
+            Backend::Sqlite(_) => Ok(None),
         }
     }
 
