@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use axum::serve::ListenerExt;
 use cynode_api::Services;
 use cynode_gateway::GatewayOptions;
 use cynode_ops::{
@@ -92,7 +93,11 @@ impl Orchestrator {
     pub async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let service = self.router.into_make_service_with_connect_info::<SocketAddr>();
         let stop = shutdown.clone();
-        let server = axum::serve(self.listener, service)
+        // Answers are small and awaited: they must not wait to be sent together.
+        let listener = self.listener.tap_io(|connection| {
+            let _ = connection.set_nodelay(true);
+        });
+        let server = axum::serve(listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
         let work = async {
             let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
