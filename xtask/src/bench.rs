@@ -2,4 +2,5 @@
 
 pub mod build;
 pub mod gateway;
+pub mod workflow;
 pub mod wrapper;

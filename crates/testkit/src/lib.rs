@@ -7,8 +7,11 @@
 //!
 //! For tests only: what cannot be set up is a panic that says why.
 
+mod contents;
 mod database;
+mod durable;
 mod server;
 mod tools;
 
 pub use database::{TestDatabase, postgres_database, sqlite_database};
+pub use durable::DurableServer;

@@ -148,7 +148,7 @@ fn lock_file(path: &Path) -> io::Result<File> {
 }
 
 /// Runs a program to its end; what it printed is the error.
-fn run(command: &mut Command) -> io::Result<()> {
+pub(crate) fn run(command: &mut Command) -> io::Result<()> {
     // A file and not a pipe: the server that pg_ctl leaves behind would keep a pipe open.
     let printed = tempfile::NamedTempFile::new()?;
     command.stdout(printed.reopen()?).stderr(printed.reopen()?);
@@ -160,7 +160,7 @@ fn run(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("{command:?} ended with {status}\n{text}")))
 }
 
-fn percent_encoded(path: &Path) -> String {
+pub(crate) fn percent_encoded(path: &Path) -> String {
     path.as_os_str().as_encoded_bytes().iter().fold(String::new(), |mut text, &byte| {
         if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
             text.push(char::from(byte));

@@ -1,0 +1,90 @@
+//! Durable steps: seven nodes that do nothing, through the real runner, the real HTTP contract and a
+//! real orchestrator.
+//!
+//! Start at [`run`]. Each engine is measured with one run at a time and with many; beside it stands
+//! what the same database does with single-row commits, in the same run. Every step is a checkpoint, a
+//! history row and an event, durable before the next begins.
+
+mod drive;
+mod floor;
+mod graph;
+mod long;
+mod peers;
+mod subject;
+mod usage;
+mod waiting;
+
+use std::io::Write;
+
+use clap::Args;
+use cynode_testkit::DurableServer;
+
+use self::drive::Measured;
+use self::subject::Subject;
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub struct WorkflowArgs {
+    /// How many runs are driven one after the other
+    #[arg(long, default_value_t = 500)]
+    sequential: u32,
+    /// How many runs are driven at the same time, and how many in all
+    #[arg(long, default_value_t = 32)]
+    at_once: usize,
+    /// How many runs are driven in all when many are at the same time
+    #[arg(long, default_value_t = 4000)]
+    runs: u32,
+    /// How many steps the long run has
+    #[arg(long, default_value_t = 10_000)]
+    long: u32,
+    /// How many runs wait
+    #[arg(long, default_value_t = 10_000)]
+    waiting: u32,
+    /// Leave `PostgreSQL` out
+    #[arg(long)]
+    no_postgres: bool,
+    /// Leave SQLite out
+    #[arg(long)]
+    no_sqlite: bool,
+    /// Measure other engines too, as far as they can be installed
+    #[arg(long)]
+    peers: bool,
+}
+
+/// Measures, and prints tables to `out`.
+pub async fn run(args: &WorkflowArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    if !args.no_postgres {
+        let server = DurableServer::start()?;
+        floor::measure(&server, args.at_once, out).await?;
+        let subject = Subject::start(Some(&server)).await?;
+        measure(args, &subject, out).await?;
+        drop(subject);
+        if args.peers {
+            peers::measure(args, &server, out)?;
+        }
+    }
+    if !args.no_sqlite {
+        let subject = Subject::start(None).await?;
+        measure(args, &subject, out).await?;
+    }
+    Ok(())
+}
+
+async fn measure(
+    args: &WorkflowArgs,
+    subject: &Subject<'_>,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    writeln!(out, "\nworkflow on {}", subject.name)?;
+    out.flush()?;
+    // The first runs find cold caches and statements that were not prepared.
+    drive::runs(subject, 20, 1).await?;
+    writeln!(out, "{}", Measured::HEADER)?;
+    for (runs, slots) in [(args.sequential, 1), (args.runs, args.at_once)] {
+        let measured = drive::runs(subject, runs, slots).await?;
+        writeln!(out, "{measured}")?;
+        out.flush()?;
+    }
+    long::measure(subject, args.long, out).await?;
+    waiting::measure(subject, args.waiting, out).await
+}

@@ -1,0 +1,100 @@
+//! Many runs of seven steps, through the real runner.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cynode_runtime::health::Readiness;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_workflow::runner::{Options, Runner};
+use cynode_workflow::workflow::Workflow;
+
+use super::graph::{Ended, STEPS, Seven};
+use super::subject::Subject;
+use super::usage::{Usage, resident_mib};
+
+/// What was measured.
+pub(super) struct Measured {
+    slots: usize,
+    runs: u32,
+    steps: u32,
+    took: Duration,
+    used: Usage,
+    runner_mib: f64,
+    orchestrator_mib: f64,
+}
+
+impl Measured {
+    pub(super) const HEADER: &'static str = "at once   runs   steps/s  ms/run  commits/step \
+        syncs/step  WAL B/step  CPU µs/step (runner + orchestrator + database)  RSS MiB runner, orchestrator";
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = f64::from(self.steps);
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / steps;
+        #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+        let each = |count: i64| count as f64 / steps;
+        let Usage { runner, orchestrator, database, commits, syncs, wal_bytes } = self.used;
+        write!(
+            f,
+            "{:>7} {:>6} {:>9.0} {:>7.2} {:>13.3} {:>10.3} {:>11.0}  {:>5.0} ({:.0} + {:.0} + {:.0}) {:>31.1}, {:.1}",
+            self.slots,
+            self.runs,
+            steps / self.took.as_secs_f64(),
+            self.took.as_secs_f64() * 1e3 * f64::from(u32::try_from(self.slots).unwrap_or(1))
+                / f64::from(self.runs),
+            each(commits),
+            each(syncs),
+            each(wal_bytes),
+            micros(self.used.cpu()),
+            micros(runner),
+            micros(orchestrator),
+            micros(database),
+            self.runner_mib,
+            self.orchestrator_mib,
+        )
+    }
+}
+
+/// Drives `runs` new runs, `slots` at a time.
+pub(super) async fn runs(
+    subject: &Subject<'_>,
+    runs: u32,
+    slots: usize,
+) -> anyhow::Result<Measured> {
+    subject.create(runs).await?;
+    let ended = Ended::after(runs);
+    let before = Usage::of(subject).await?;
+    let took = drive(subject, Seven { ended: Arc::clone(&ended) }, slots, ended.all()).await?;
+    let used = Usage::of(subject).await?.since(before);
+    Ok(Measured {
+        slots,
+        runs,
+        steps: runs * STEPS,
+        took,
+        used,
+        runner_mib: resident_mib(std::process::id()),
+        orchestrator_mib: resident_mib(subject.process_id()),
+    })
+}
+
+/// Runs a runner until `enough`, and then until what it has begun is saved; how long that took.
+pub(super) async fn drive<W: Workflow>(
+    subject: &Subject<'_>,
+    workflow: W,
+    slots: usize,
+    enough: impl Future<Output = ()>,
+) -> anyhow::Result<Duration> {
+    let client = Arc::new(subject.client("runner.token")?);
+    let options = Options { slots, ..Options::default() };
+    let runner = Runner::of(workflow, client, options, Readiness::new());
+    let shutdown = Shutdown::new();
+    let begun = Instant::now();
+    let stop = async {
+        enough.await;
+        shutdown.trigger();
+    };
+    tokio::join!(runner.run(shutdown.clone()), stop);
+    Ok(begun.elapsed())
+}

@@ -1,0 +1,63 @@
+//! What the database does at most: one row, one commit, one round trip.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use cynode_testkit::DurableServer;
+use futures_util::future::try_join_all;
+use tokio_postgres::NoTls;
+
+const MEASURED: Duration = Duration::from_secs(3);
+
+/// Prints how many single-row commits a second there are, with one client and with `at_once`.
+pub(super) async fn measure(
+    server: &DurableServer,
+    at_once: usize,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    write!(out, "single-row commits/s of this PostgreSQL, the floor:")?;
+    for clients in [1, at_once] {
+        let counts = try_join_all((0..clients).map(|_| insert(server.url()))).await?;
+        let total: u32 = counts.iter().sum();
+        let per_second = f64::from(total) / MEASURED.as_secs_f64();
+        write!(
+            out,
+            "  {per_second:.0} with {clients} client{}",
+            if clients == 1 { "" } else { "s" }
+        )?;
+    }
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Inserts rows of 1 kB for a while; how many there were.
+async fn insert(url: String) -> anyhow::Result<u32> {
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+    let work = async {
+        client
+            .batch_execute(
+                "CREATE TABLE IF NOT EXISTS bench_floor (id bigint GENERATED ALWAYS AS IDENTITY
+                 PRIMARY KEY, data text NOT NULL)",
+            )
+            .await
+            .or_else(ignore_race)?;
+        let statement = client.prepare("INSERT INTO bench_floor (data) VALUES ($1)").await?;
+        let data = "x".repeat(1024);
+        let (begun, mut count) = (Instant::now(), 0);
+        while begun.elapsed() < MEASURED {
+            client.execute(&statement, &[&data]).await?;
+            count += 1;
+        }
+        Ok::<_, tokio_postgres::Error>(count)
+    };
+    tokio::select! {
+        count = work => Ok(count?),
+        ended = connection => { ended?; anyhow::bail!("the connection ended") }
+    }
+}
+
+/// Two clients that make the table at the same time: one of them finds it made.
+fn ignore_race(error: tokio_postgres::Error) -> Result<(), tokio_postgres::Error> {
+    if error.as_db_error().is_some() { Ok(()) } else { Err(error) }
+}

@@ -1,0 +1,49 @@
+//! One long run: what its first steps cost, and its last.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::drive::drive;
+use super::graph::{Ended, Long};
+use super::subject::Subject;
+use super::usage::Usage;
+
+/// How many steps one figure is the mean of.
+const WINDOW: usize = 100;
+
+/// Drives one run of `steps` steps and prints what its parts cost.
+pub(super) async fn measure(
+    subject: &Subject<'_>,
+    steps: u32,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    subject.create(1).await?;
+    let (begun, ended) = (Arc::new(Mutex::new(vec![])), Ended::after(1));
+    let long = Long { steps, begun: Arc::clone(&begun), ended: Arc::clone(&ended) };
+    let before = Usage::of(subject).await?;
+    drive(subject, long, 1, ended.all()).await?;
+    let used = Usage::of(subject).await?.since(before);
+    let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let gaps: Vec<Duration> =
+        begun.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).collect();
+    let mean = |part: &[Duration]| {
+        let count = u32::try_from(part.len().max(1)).unwrap_or(u32::MAX);
+        (part.iter().sum::<Duration>() / count).as_secs_f64() * 1e6
+    };
+    let early = gaps.get(10..10 + WINDOW).unwrap_or(&gaps);
+    let late = gaps.get(gaps.len().saturating_sub(WINDOW)..).unwrap_or(&gaps);
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    let wal = used.wal_bytes as f64 / f64::from(steps);
+    writeln!(
+        out,
+        "one run of {} steps: {:.0} µs/step from the 10th on, {:.0} µs/step at the end (means of {WINDOW}); \
+         {:.0} µs CPU/step, {wal:.0} WAL B/step",
+        gaps.len() + 1,
+        mean(early),
+        mean(late),
+        used.cpu().as_secs_f64() * 1e6 / f64::from(steps),
+    )?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! A real orchestrator process over a database that waits for its disk.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use cynode_client::Client;
+use cynode_domain::ids::TaskId;
+use cynode_runtime::secret_file;
+use cynode_testkit::DurableServer;
+use cynode_wire::tasks::CreateTask;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// Times 50 ms.
+const START_UP_LOOKS: u32 = 600;
+/// Tasks that are created at the same time.
+const CREATORS: usize = 8;
+
+/// An orchestrator under measurement; it ends with this value.
+pub(super) struct Subject<'a> {
+    pub(super) name: &'static str,
+    process: Child,
+    directory: TempDir,
+    address: String,
+    pub(super) server: Option<&'a DurableServer>,
+}
+
+impl<'a> Subject<'a> {
+    /// Starts one over a new database of `server`, or over SQLite.
+    pub(super) async fn start(server: Option<&'a DurableServer>) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
+        let program = std::env::current_exe()?.with_file_name("cynode-orchestrator");
+        let mut command = Command::new(program);
+        command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
+        if let Some(server) = server {
+            command.args(["--database-url", &server.url()]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(fs::File::create(directory.path().join("log"))?);
+        let process = command.spawn().context("run `cargo xtask bench workflow`")?;
+        let name = if server.is_some() { "PostgreSQL" } else { "SQLite" };
+        let mut subject = Self { name, process, directory, address: String::new(), server };
+        subject.address = subject.written("orchestrator.addr").await?;
+        subject.written("admin.token").await?;
+        Ok(subject)
+    }
+
+    /// A client with this token of the data directory.
+    pub(super) fn client(&self, token: &str) -> anyhow::Result<Client> {
+        let token = secret_file::read(&self.directory.path().join(token))?;
+        Ok(Client::new(&format!("http://{}", self.address), token)?)
+    }
+
+    /// The orchestrator's process.
+    pub(super) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The URL of its database.
+    pub(super) fn database_url(&self) -> String {
+        let file = self.directory.path().join("cynode.db");
+        let embedded = || format!("sqlite:{}", file.display());
+        self.server.map_or_else(embedded, DurableServer::url)
+    }
+
+    /// Creates tasks, whose runs wait from then on.
+    pub(super) async fn create(&self, count: u32) -> anyhow::Result<Vec<TaskId>> {
+        let client = self.client("admin.token")?;
+        let body: CreateTask = serde_json::from_value(json!({ "commands": ["true"] }))?;
+        let made = stream::iter(0..count).map(|_| async {
+            let task = client.task_create(&body).await?;
+            anyhow::Ok(task.id)
+        });
+        made.buffer_unordered(CREATORS).try_collect().await
+    }
+
+    /// What a starting orchestrator writes to a file.
+    async fn written(&mut self, file: &str) -> anyhow::Result<String> {
+        let path = self.directory.path().join(file);
+        for _ in 0..START_UP_LOOKS {
+            match fs::read_to_string(&path) {
+                Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+                _ if self.process.try_wait()?.is_some() => break,
+                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+        bail!("the orchestrator wrote no {file}\n{}", log(self.directory.path()))
+    }
+}
+
+fn log(directory: &Path) -> String {
+    fs::read_to_string(directory.join("log")).unwrap_or_default()
+}
+
+impl Drop for Subject<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing of it stays.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,61 @@
+//! `cargo xtask bench workflow`: builds what is measured, installs peers if asked, then measures.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+
+use crate::tool;
+
+/// What the benchmark starts, and the benchmark.
+const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-bench"];
+
+/// The peers from PyPI, as they were measured first.
+const PYTHON_PEERS: &[&str] =
+    &["langgraph", "langgraph-checkpoint-postgres", "psycopg[binary,pool]", "dbos"];
+
+/// Runs the benchmark with `args`; `--peers` among them installs other engines first.
+pub fn run(out: &mut dyn Write, args: &[String]) -> Result<bool> {
+    let mut build = tool::cargo(&["build", "--release"]);
+    tool::must_succeed(build.args(PACKAGES.iter().flat_map(|package| ["-p", package])))?;
+    if args.iter().any(|arg| arg == "--peers") {
+        install(out)?;
+    }
+    let mut bench = Command::new(tool::target_dir().join("release/cynode-bench"));
+    tool::succeeds(bench.current_dir(tool::root()).arg("workflow").args(args))
+}
+
+/// Installs what can be installed; what cannot is written down for the benchmark to say.
+fn install(out: &mut dyn Write) -> Result<()> {
+    let place = tool::target_dir().join("peers");
+    fs::create_dir_all(&place)?;
+    let mut failures = String::new();
+    let venv = place.join("venv");
+    if !venv.join("bin/dbos").is_file() {
+        writeln!(out, "installing {}", PYTHON_PEERS.join(", "))?;
+        let made = quietly(Command::new("python3").args(["-m", "venv"]).arg(&venv))
+            && quietly(
+                Command::new(venv.join("bin/pip")).args(["install", "-q"]).args(PYTHON_PEERS),
+            );
+        if !made {
+            failures.push_str("(python3 -m venv or pip install failed) ");
+        }
+    }
+    if !place.join("dbos-rust/release/dbos-steps").is_file() && !build_rust_peer(&place) {
+        failures.push_str("(cargo build of bench/peers/dbos-rust failed) ");
+    }
+    fs::write(place.join("failed.txt"), failures)?;
+    Ok(())
+}
+
+fn build_rust_peer(place: &Path) -> bool {
+    let mut build = tool::cargo(&["build", "--release", "--manifest-path"]);
+    build.arg(tool::root().join("bench/peers/dbos-rust/Cargo.toml"));
+    quietly(build.arg("--target-dir").arg(place.join("dbos-rust")))
+}
+
+fn quietly(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
+}
