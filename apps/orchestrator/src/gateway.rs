@@ -12,11 +12,16 @@ use cynode_gateway::{Gateway, GatewayOptions, Operations, Parts, RegistryDirecto
 use cynode_ops::access::Access;
 use cynode_ops::agents::AgentTokens;
 use cynode_ops::audit::AuditLog;
+use cynode_ops::findings::Findings;
+use cynode_ops::memory::Memory;
+use cynode_ops::preferences::Preferences;
 use cynode_ops::rules::Rules;
+use cynode_ops::runs::Runs;
 use cynode_ops::servers::Servers;
 use cynode_ops::settings::Settings;
+use cynode_ops::skills::Skills;
 use cynode_ops::tools::Registry;
-use cynode_ops::{Artifacts, Nodes, Projects, Signals, Store, Tasks};
+use cynode_ops::{Artifacts, Messages, Nodes, Projects, Signals, Store, Tasks, Work};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 
@@ -39,6 +44,7 @@ pub(crate) struct Assembled {
     gateway: Gateway,
     operations: Operations,
     pool: Arc<Pool>,
+    skills: Skills,
     pub(crate) administration: Administration,
 }
 
@@ -54,12 +60,14 @@ pub(crate) async fn assemble(
     let registry = Registry::new(store.clone(), clock.clone(), signals.clone());
     let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone());
     let settings = Settings::new(store.clone(), clock.clone(), signals.clone());
+    let (runs, skills) = (Runs::new(store.clone()), Skills::new(store.clone(), clock.clone()));
     let operations = Operations {
         agents: agents.clone(),
         registry: registry.clone(),
         audit: audit.clone(),
         tasks: shared.tasks.clone(),
         projects: shared.projects.clone(),
+        runs: runs.clone(),
     };
     let pool = Arc::new(pool(&registry, options, data_dir));
     let gateway = Gateway::new(Parts {
@@ -71,7 +79,14 @@ pub(crate) async fn assemble(
             projects: shared.projects,
             artifacts: shared.artifacts,
             nodes: shared.nodes,
+            preferences: Preferences::new(store.clone(), clock.clone()),
+            memory: Memory::new(store.clone(), clock.clone()),
+            skills: skills.clone(),
+            findings: Findings::new(store.clone(), clock.clone()),
+            runs: runs.clone(),
             settings: settings.clone(),
+            messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
+            work: Work::new(store.clone(), clock.clone(), signals.clone()),
         },
         clock: clock.clone(),
     });
@@ -84,7 +99,7 @@ pub(crate) async fn assemble(
         audit,
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
-    Ok(Assembled { gateway, operations, pool, administration })
+    Ok(Assembled { gateway, operations, pool, skills, administration })
 }
 
 /// Connections to installed servers.
@@ -100,8 +115,10 @@ fn pool(registry: &Registry, options: &GatewayOptions, data_dir: &Path) -> Pool 
 }
 
 impl Assembled {
-    /// Writes the built-in tools into the registry and reads what else is there.
+    /// Writes the built-in tools into the registry and reads what else is there; writes the skill
+    /// that comes with the release.
     pub(crate) async fn start(&self) -> anyhow::Result<()> {
+        Box::pin(self.skills.seed()).await.context("the skill of the system cannot be written")?;
         self.gateway.start(&self.operations).await.context("the tool registry cannot be read")
     }
 

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use cynode_ops::agents::{AgentError, AgentTokens};
 use cynode_ops::audit::{AuditLog, CallRecord, CallTicket, Outcome};
+use cynode_ops::runs::{RunError, Runs};
 use cynode_ops::tools::{Definition, ObservedTool, Registry, RegistryState};
 use cynode_ops::{ProjectError, Projects, TaskError, Tasks};
 use serde_json::{Map, Value};
@@ -66,6 +67,8 @@ pub struct Operations {
     pub tasks: Tasks,
     /// Projects, to judge ids by.
     pub projects: Projects,
+    /// Runs, to judge ids by.
+    pub runs: Runs,
 }
 
 #[async_trait]
@@ -106,6 +109,18 @@ impl Backend for Operations {
         if let Some(job) = job {
             let task = seen(self.tasks.get(&who.caller, &job.task_id.to_string()).await)?;
             facts.job = task.map(|task| (task.id, task.project_id));
+        }
+        let run = match needed.run {
+            Some(run) => match self.runs.get(&who.caller, run).await {
+                Ok(run) => Some(run),
+                Err(RunError::Store(error)) => return Err(BackendError::new(error)),
+                Err(_) => None,
+            },
+            None => None,
+        };
+        if let Some(run) = run {
+            let task = seen(self.tasks.get(&who.caller, &run.task_id.to_string()).await)?;
+            facts.run = task.map(|task| (task.id, task.project_id));
         }
         Ok(facts)
     }

@@ -3,19 +3,29 @@
 //! Start at [`all`]. A handler runs after the whole pipeline agreed: its arguments fit its schema,
 //! and the ids in them belong to the caller. What it may do beyond that, the operations decide.
 
+mod apmas;
 mod artifact;
 mod db;
 mod fault;
 mod help;
+mod memory;
 mod node;
 mod schema;
+mod skills;
+mod web;
 
 use std::sync::Arc;
 
+use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use cynode_ops::findings::Findings;
+use cynode_ops::memory::Memory;
+use cynode_ops::preferences::Preferences;
+use cynode_ops::runs::Runs;
 use cynode_ops::settings::Settings;
+use cynode_ops::skills::Skills;
 use cynode_ops::tools::{BuiltinTool, Definition};
-use cynode_ops::{Artifacts, Nodes, Projects, Tasks};
+use cynode_ops::{Artifacts, Messages, Nodes, Projects, Tasks, Work};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +51,20 @@ pub struct Services {
     pub settings: Settings,
 }
 
+    /// Wishes about how work is done.
+    pub preferences: Preferences,
+    /// What agents note while their job runs.
+    pub memory: Memory,
+    /// Texts that tell agents how to work.
+    pub skills: Skills,
+    /// What verifications found.
+    pub findings: Findings,
+    /// Runs, looked back at.
+    pub runs: Runs,
+    /// What agents and the project manager say.
+    pub messages: Messages,
+    /// Units of work.
+    pub work: Work,
 /// What a handler works with.
 pub struct ToolContext {
     /// The operations.
@@ -51,6 +75,15 @@ pub struct ToolContext {
     pub(crate) setting: Setting,
 }
 
+    /// What is decided by while the tool works.
+    pub(crate) snapshot: Arc<Snapshot>,
+}
+
+impl ToolContext {
+    /// The task that the call is about.
+    fn task(&self) -> Result<TaskId, ToolFault> {
+        self.setting.task.ok_or_else(|| ToolFault::invalid("task_id is missing"))
+    }
 type Answered = BoxFuture<'static, Result<Value, ToolFault>>;
 
 /// A built-in tool.
@@ -93,9 +126,13 @@ pub fn all() -> Vec<Builtin> {
     let mut tools = vec![help::get::TOOL];
     tools.extend(artifact::all());
     tools.extend(db::all());
+    tools.extend(apmas::all());
     tools.extend(node::all());
     tools
+    tools.extend(memory::all());
 }
+    tools.extend(skills::all());
+    tools.extend(web::all());
 
 /// Arguments as a handler wants them. They fit the schema; a schema that promises less than the
 /// handler needs is a fault of ours, told as one of the caller's.
@@ -105,6 +142,15 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolFault> {
 
 /// A result as callers get it.
 fn show(result: impl Serialize) -> Result<Value, ToolFault> {
+/// Arguments without the ids that the context stage has read.
+fn without_ids(mut arguments: Value) -> Value {
+    if let Some(members) = arguments.as_object_mut() {
+        members.remove("task_id");
+        members.remove("project_id");
+    }
+    arguments
+}
+
     serde_json::to_value(result).map_err(|error| ToolFault::internal(&error))
 }
 
@@ -155,3 +201,35 @@ mod tests {
         assert_eq!((job.input)()["required"], serde_json::json!(["job_id"]));
     }
 }
+
+    #[test]
+    fn run_scoped_tools_have_their_run_in_their_schema() {
+        for name in ["db.run.get", "db.run.history"] {
+            let tool = all().into_iter().find(|tool| tool.name == name).unwrap();
+            assert_eq!((tool.input)()["required"], serde_json::json!(["run_id"]), "{name}");
+        }
+    }
+
+    /// The rows of a table of the reference, cell by cell.
+    fn rows(heading: &str) -> Vec<Vec<String>> {
+        let reference = include_str!("../../../docs/reference/tools.md");
+        let (_, section) = reference.split_once(heading).unwrap();
+        let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+        let row = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect();
+        section.lines().filter(|line| line.starts_with("| `")).map(row).collect()
+    }
+
+    #[test]
+    fn the_reference_names_exactly_the_tools_that_there_are() {
+        let told: BTreeSet<_> =
+            rows("\n## Built in\n").iter().map(|row| (row[1].clone(), row[2].clone())).collect();
+        let real: BTreeSet<_> =
+            all().iter().map(|tool| (format!("`{}`", tool.name), tool.scope.to_string())).collect();
+        assert_eq!(told, real);
+        for row in rows("\n## Planned\n") {
+            for tool in all() {
+                let name = format!("`{}`", tool.name);
+                assert!(!row[1].contains(&name), "{name} is there: it is not planned");
+            }
+        }
+    }

@@ -91,6 +91,7 @@ const PA: &[&str] = &[
     "db.*.effective",
     "db.task.result",
     "db.task.logs",
+    "db.run.history",
     "db.finding.*",
     "artifact.get",
     "artifact.list",
@@ -182,10 +183,26 @@ mod tests {
 
     #[test]
     fn analysts_read_and_write_nothing_but_findings() {
-        for tool in ["db.task.get", "db.project.list", "db.finding.create", "artifact.get"] {
+        for tool in [
+            "db.task.get",
+            "db.project.list",
+            "db.run.history",
+            "db.preference.effective",
+            "db.finding.create",
+            "artifact.get",
+        ] {
             assert!(is_allowlisted(Principal::PA, tool), "{tool}");
         }
-        for tool in ["db.task.create", "db.task.cancel", "artifact.put", "node.list", "git.push"] {
+        for tool in [
+            "db.task.create",
+            "db.task.cancel",
+            "db.task.update_status",
+            "db.job.update_status",
+            "db.preference.update",
+            "artifact.put",
+            "node.list",
+            "git.push",
+        ] {
             assert!(!is_allowlisted(Principal::PA, tool), "{tool}");
         }
     }

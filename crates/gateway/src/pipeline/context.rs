@@ -31,6 +31,8 @@ pub struct Needed {
     pub task: Option<TaskId>,
     /// This job.
     pub job: Option<JobId>,
+    /// This run.
+    pub run: Option<RunId>,
     /// This project.
     pub project: Option<ProjectId>,
 }
@@ -49,6 +51,8 @@ pub struct Facts {
     pub task: Option<ProjectId>,
     /// The job's task and project.
     pub job: Option<(TaskId, ProjectId)>,
+    /// The run's task and project.
+    pub run: Option<(TaskId, ProjectId)>,
     /// The project, if the user may see it.
     pub project: Option<ProjectId>,
 }
@@ -83,11 +87,13 @@ fn read<Id: std::str::FromStr>(
 /// What must be looked up.
 pub fn needed(who: &Identity, ids: &CallIds) -> Needed {
     let is_bound_job = ids.job.is_some() && ids.job == who.job;
+    let is_bound_run = ids.run.is_some() && ids.run == who.run;
     let is_bound_task = ids.task.is_none() || ids.task == who.task;
     Needed {
         task: ids.task.filter(|_| who.task.is_none()),
-        // A bound job needs no looking up, as long as no other task is named beside it.
+        // A bound job or run needs no looking up, as long as no other task is named beside it.
         job: ids.job.filter(|_| !(is_bound_job && is_bound_task)),
+        run: ids.run.filter(|_| !(is_bound_run && is_bound_task)),
         project: ids.project.filter(|_| who.project.is_none()),
     }
 }
@@ -98,9 +104,6 @@ pub fn check(who: &Identity, ids: &CallIds, facts: &Facts) -> Result<Setting, De
     same("job_id", ids.job, who.job)?;
     same("run_id", ids.run, who.run)?;
     same("project_id", ids.project, who.project)?;
-    if ids.run.is_some() && who.run.is_none() {
-        return Err(refusal("run_id can be given only with a token that is bound to a run"));
-    }
     let needed = needed(who, ids);
     let mut setting = Setting { task: ids.task.or(who.task), project: ids.project.or(who.project) };
     if needed.project.is_some() && facts.project != needed.project {
@@ -115,6 +118,12 @@ pub fn check(who: &Identity, ids: &CallIds, facts: &Facts) -> Result<Setting, De
             facts.job.ok_or_else(|| refusal("there is no such job for this caller"))?;
         setting.task = Some(fits("the job is of another task", setting.task, task)?);
         setting.project = Some(fits("the job is of another project", setting.project, project)?);
+    }
+    if needed.run.is_some() {
+        let (task, project) =
+            facts.run.ok_or_else(|| refusal("there is no such run for this caller"))?;
+        setting.task = Some(fits("the run is of another task", setting.task, task)?);
+        setting.project = Some(fits("the run is of another project", setting.project, project)?);
     }
     Ok(setting)
 }

@@ -1,10 +1,27 @@
-//! Tasks, jobs, projects and settings.
+//! Tasks, runs, jobs, projects, preferences, findings and settings.
 
+mod finding_create;
+mod finding_get;
+mod finding_list;
 mod job_get;
 mod job_list;
+mod job_update_status;
+mod message_get;
+mod message_list;
+mod message_mark_processed;
+mod preference_create;
+mod preference_delete;
+mod preference_effective;
+mod preference_get;
+mod preference_list;
+mod preference_scope;
+mod preference_update;
 mod project_create;
 mod project_get;
 mod project_list;
+mod run_get;
+mod run_history;
+mod run_list;
 mod setting_write;
 mod system_setting_create;
 mod system_setting_delete;
@@ -17,17 +34,36 @@ mod task_get;
 mod task_list;
 mod task_logs;
 mod task_result;
+mod task_update_status;
+mod work_unit_get;
+mod work_unit_list;
 
 use super::Builtin;
 
 /// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 16] {
+pub(super) fn all() -> [Builtin; 35] {
     [
+        finding_create::TOOL,
+        finding_get::TOOL,
+        finding_list::TOOL,
         job_get::TOOL,
         job_list::TOOL,
+        job_update_status::TOOL,
+        message_get::TOOL,
+        message_list::TOOL,
+        message_mark_processed::TOOL,
+        preference_create::TOOL,
+        preference_delete::TOOL,
+        preference_effective::TOOL,
+        preference_get::TOOL,
+        preference_list::TOOL,
+        preference_update::TOOL,
         project_create::TOOL,
         project_get::TOOL,
         project_list::TOOL,
+        run_get::TOOL,
+        run_history::TOOL,
+        run_list::TOOL,
         system_setting_create::TOOL,
         system_setting_delete::TOOL,
         system_setting_get::TOOL,
@@ -39,5 +75,8 @@ pub(super) fn all() -> [Builtin; 16] {
         task_list::TOOL,
         task_logs::TOOL,
         task_result::TOOL,
+        task_update_status::TOOL,
+        work_unit_get::TOOL,
+        work_unit_list::TOOL,
     ]
 }

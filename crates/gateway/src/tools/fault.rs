@@ -1,7 +1,12 @@
 //! Why a built-in tool did not do as asked: one exhaustive match for each error of `ops`.
 
+mod state;
+
 use cynode_ops::settings::SettingError;
-use cynode_ops::{ArtifactError, BlobError, NodeError, ProjectError, StoreError, TaskError};
+use cynode_ops::{
+    ArtifactError, BlobError, MessageError, NodeError, ProjectError, StoreError, TaskError,
+    WorkError,
+};
 use tracing::error;
 
 use crate::invoke::Failure;
@@ -13,7 +18,7 @@ pub(crate) struct ToolFault {
 }
 
 impl ToolFault {
-    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
@@ -129,6 +134,43 @@ impl From<SettingError> for ToolFault {
             E::NotAdmin => Self::new("forbidden", fault.to_string()),
             E::Conflict { .. } => Self::new("conflict", fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<MessageError> for ToolFault {
+    fn from(fault: MessageError) -> Self {
+        use MessageError as E;
+        match fault {
+            E::NotFound(_) | E::NobodyThere { .. } => Self::not_found(fault.to_string()),
+            E::Invalid(_) | E::Page(_) | E::Nameless => Self::invalid(fault.to_string()),
+            E::OtherRole { .. } | E::NotTheManager(_) => Self::new("forbidden", fault.to_string()),
+            E::RoleTaken(_)
+            | E::Ended { .. }
+            | E::WaitsForHelp(_)
+            | E::KeyReused
+            | E::TooMany
+            | E::IllegalMove(_) => Self::new("conflict", fault.to_string()),
+            E::Task(fault) => fault.into(),
+            E::Work(fault) => (*fault).into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<WorkError> for ToolFault {
+    fn from(fault: WorkError) -> Self {
+        use WorkError as E;
+        match fault {
+            E::NoPlan | E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::NotYours { .. } => Self::new("forbidden", fault.to_string()),
+            E::PlanExists | E::Taken(_) | E::TooManyRevisions(_) | E::IllegalMove(_) => {
+                Self::new("conflict", fault.to_string())
+            }
+            E::Message(fault) => fault.into(),
+            E::Task(fault) => fault.into(),
             E::Store(fault) => fault.into(),
         }
     }

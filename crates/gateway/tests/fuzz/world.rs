@@ -21,8 +21,15 @@ use cynode_gateway::{
     Backend, BackendError, Gateway, GatewayOptions, Identity, OpenCall, Parts, router,
 };
 use cynode_ops::audit::{CallRecord, Outcome};
+use cynode_ops::findings::Findings;
+use cynode_ops::memory::Memory;
+use cynode_ops::preferences::Preferences;
+use cynode_ops::runs::Runs;
 use cynode_ops::settings::Settings;
-use cynode_ops::{Artifacts, Blobs, Caller, Nodes, Projects, Signals, Store, Tasks};
+use cynode_ops::skills::Skills;
+use cynode_ops::{
+    Artifacts, Blobs, Caller, Messages, Nodes, Projects, Signals, Store, Tasks, Work,
+};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -192,6 +199,13 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> Services {
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
+        messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
+        work: Work::new(store.clone(), clock.clone(), signals.clone()),
+        preferences: Preferences::new(store.clone(), clock.clone()),
+        memory: Memory::new(store.clone(), clock.clone()),
+        skills: Skills::new(store.clone(), clock.clone()),
+        findings: Findings::new(store.clone(), clock.clone()),
+        runs: Runs::new(store.clone()),
         settings: Settings::new(store, clock.clone(), signals),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use cynode_domain::ids::{JobId, ProjectId, RuleId, ServerId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{JobId, ProjectId, RuleId, RunId, ServerId, TaskId, TokenId, UserId};
 use cynode_domain::policy::rules::{Conditions, Rule, Subject};
 use cynode_domain::policy::{Effect, Principal, ToolScope};
 use cynode_gateway::pipeline::context::{Facts, Needed};
@@ -31,6 +31,7 @@ pub(crate) struct FakeBackend {
     pub(crate) world: Mutex<World>,
     pub(crate) tasks: Mutex<HashMap<TaskId, ProjectId>>,
     pub(crate) jobs: Mutex<HashMap<JobId, TaskId>>,
+    pub(crate) runs: Mutex<HashMap<RunId, TaskId>>,
     pub(crate) projects: Mutex<Vec<ProjectId>>,
     pub(crate) ledger: Arc<Mutex<Vec<Entry>>>,
     /// Whether nothing can be put on record.
@@ -70,9 +71,12 @@ impl Backend for FakeBackend {
     async fn facts(&self, _: &Identity, needed: &Needed) -> Result<Facts, BackendError> {
         let tasks = self.tasks.lock().unwrap();
         let job = needed.job.and_then(|job| self.jobs.lock().unwrap().get(&job).copied());
+        let run = needed.run.and_then(|run| self.runs.lock().unwrap().get(&run).copied());
+        let with_project = |task| tasks.get(&task).map(|project| (task, *project));
         Ok(Facts {
             task: needed.task.and_then(|task| tasks.get(&task).copied()),
-            job: job.and_then(|task| tasks.get(&task).map(|project| (task, *project))),
+            job: job.and_then(with_project),
+            run: run.and_then(with_project),
             project: needed
                 .project
                 .filter(|project| self.projects.lock().unwrap().contains(project)),

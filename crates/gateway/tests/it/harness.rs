@@ -5,8 +5,15 @@ use std::sync::Arc;
 use cynode_domain::policy::Principal;
 use cynode_gateway::tools::Services;
 use cynode_gateway::{Gateway, GatewayOptions, Identity, Parts};
+use cynode_ops::findings::Findings;
+use cynode_ops::memory::Memory;
+use cynode_ops::preferences::Preferences;
+use cynode_ops::runs::Runs;
 use cynode_ops::settings::Settings;
-use cynode_ops::{Accounts, Artifacts, Blobs, Caller, Nodes, Projects, Signals, Store, Tasks};
+use cynode_ops::skills::Skills;
+use cynode_ops::{
+    Accounts, Artifacts, Blobs, Caller, Messages, Nodes, Projects, Signals, Store, Tasks, Work,
+};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -40,6 +47,13 @@ pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
+        messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
+        work: Work::new(store.clone(), clock.clone(), signals.clone()),
+        preferences: Preferences::new(store.clone(), clock.clone()),
+        memory: Memory::new(store.clone(), clock.clone()),
+        skills: Skills::new(store.clone(), clock.clone()),
+        findings: Findings::new(store.clone(), clock.clone()),
+        runs: Runs::new(store.clone()),
         settings: Settings::new(store, clock, signals),
     };
     (services, known)

@@ -3,9 +3,13 @@
 
 mod agents;
 mod audit;
+mod catalogue;
 mod messages;
+mod preferences;
 mod registry;
 mod rules;
+mod skills;
 mod team;
 mod work;
+mod work_records;
 mod world;

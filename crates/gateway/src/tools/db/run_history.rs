@@ -1,0 +1,45 @@
+//! `db.run.history`
+
+use cynode_domain::ids::RunId;
+use cynode_domain::policy::ToolScope;
+use cynode_wire::page::PageQuery;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tools::schema::{cursor, id, limit, object, result};
+use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+
+/// How a run went.
+pub(crate) const TOOL: Builtin = Builtin {
+    name: "db.run.history",
+    title: "Get the history of a run",
+    description: "Every transition of a run from node to node, oldest first.",
+    scope: ToolScope::Pm,
+    input,
+    output,
+    run: |context, arguments| Box::pin(run(context, arguments)),
+};
+
+fn input() -> Value {
+    object(
+        &["run_id"],
+        json!({ "run_id": id("run"), "task_id": id("task"), "limit": limit(), "cursor": cursor() }),
+    )
+}
+
+fn output() -> Value {
+    result(&["items"])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    run_id: RunId,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    let Arguments { run_id, limit, cursor } = read(arguments)?;
+    let page = PageQuery { limit, cursor };
+    show(context.services.runs.history(&context.who.caller, run_id, &page).await?)
+}

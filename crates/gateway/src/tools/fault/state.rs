@@ -1,0 +1,75 @@
+//! The errors of what tools keep: preferences, notes, skills, findings and runs.
+
+use cynode_ops::findings::FindingError;
+use cynode_ops::memory::MemoryError;
+use cynode_ops::preferences::PreferenceError;
+use cynode_ops::runs::RunError;
+use cynode_ops::skills::SkillError;
+
+use super::ToolFault;
+
+impl From<PreferenceError> for ToolFault {
+    fn from(fault: PreferenceError) -> Self {
+        use PreferenceError as E;
+        match fault {
+            E::NotFound { .. } => Self::not_found(fault.to_string()),
+            E::Exists { .. } | E::Conflict { .. } => Self::new("conflict", fault.to_string()),
+            E::Forbidden(_) => Self::new("forbidden", fault.to_string()),
+            E::Scope(_) | E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Task(fault) => fault.into(),
+            E::Project(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<MemoryError> for ToolFault {
+    fn from(fault: MemoryError) -> Self {
+        use MemoryError as E;
+        match fault {
+            E::NoJob(_) | E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Ended(_) => Self::new("conflict", fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SkillError> for ToolFault {
+    fn from(fault: SkillError) -> Self {
+        use SkillError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Forbidden(_) => Self::new("forbidden", fault.to_string()),
+            E::Hostile(_) => Self::new("policy_violation", fault.to_string()),
+            E::Conflict => Self::new("conflict", fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Project(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<FindingError> for ToolFault {
+    fn from(fault: FindingError) -> Self {
+        use FindingError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::Task(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<RunError> for ToolFault {
+    fn from(fault: RunError) -> Self {
+        use RunError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Page(_) => Self::invalid(fault.to_string()),
+            E::Task(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `memory.delete`
+
+use cynode_domain::ids::JobId;
+use cynode_domain::policy::ToolScope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tools::schema::{id, object, result, text};
+use crate::tools::{Builtin, ToolContext, ToolFault, read};
+
+/// No more note.
+pub(crate) const TOOL: Builtin = Builtin {
+    name: "memory.delete",
+    title: "Delete a note",
+    description: "Removes a note of the job.",
+    scope: ToolScope::Sandbox,
+    input,
+    output,
+    run: |context, arguments| Box::pin(run(context, arguments)),
+};
+
+fn input() -> Value {
+    object(
+        &["task_id", "job_id", "key"],
+        json!({ "task_id": id("task"), "job_id": id("job"), "key": text("The name of the note.", 200) }),
+    )
+}
+
+fn output() -> Value {
+    result(&["key", "deleted"])
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    job_id: JobId,
+    key: String,
+}
+
+async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    let Arguments { job_id, key } = read(arguments)?;
+    context.services.memory.remove(&context.who.caller, job_id, &key).await?;
+    Ok(json!({ "key": key, "deleted": true }))
+}

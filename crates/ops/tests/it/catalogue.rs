@@ -1,0 +1,94 @@
+//! What the tools of the catalogue keep, over an installation with a task of bob's.
+
+use cynode_domain::ids::{JobId, RunId, TraceId};
+use cynode_domain::status::{JobStatus, RunStatus};
+use cynode_ops::findings::Findings;
+use cynode_ops::memory::Memory;
+use cynode_ops::preferences::Preferences;
+use cynode_ops::runs::Runs;
+use cynode_ops::skills::Skills;
+use cynode_ops::{Blobs, Caller, Signals, Tasks};
+use cynode_store::{JobStore, NewJob, Run, WorkflowStore};
+use cynode_wire::tasks::{CreateTask, TaskView};
+use serde_json::json;
+
+use crate::world::World;
+
+pub(crate) struct Catalogue {
+    pub(crate) world: World,
+    pub(crate) tasks: Tasks,
+    pub(crate) preferences: Preferences,
+    pub(crate) memory: Memory,
+    pub(crate) skills: Skills,
+    pub(crate) findings: Findings,
+    pub(crate) runs: Runs,
+    /// A task of bob's.
+    pub(crate) task: TaskView,
+    pub(crate) eve: Caller,
+}
+
+impl Catalogue {
+    pub(crate) async fn new() -> Self {
+        let world = World::new().await;
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let tasks = Tasks::new(store.clone(), clock.clone(), signals, blobs);
+        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
+        let asked: CreateTask = serde_json::from_value(asked).unwrap();
+        let task = tasks.create(&world.bob, asked).await.unwrap();
+        Self {
+            preferences: Preferences::new(store.clone(), clock.clone()),
+            memory: Memory::new(store.clone(), clock.clone()),
+            skills: Skills::new(store.clone(), clock.clone()),
+            findings: Findings::new(store.clone(), clock),
+            runs: Runs::new(store),
+            eve: Caller::on_behalf_of(world.admin.user, "eve".to_owned(), false),
+            world,
+            tasks,
+            task,
+        }
+    }
+
+    pub(crate) fn bob(&self) -> &Caller {
+        &self.world.bob
+    }
+
+    /// A job of the task that waits for a node.
+    pub(crate) async fn job(&self) -> JobId {
+        let (task, run, id) = (self.task.id, RunId::generate(), JobId::generate());
+        let (trace, status) = (TraceId::generate(), RunStatus::Pending);
+        let job = NewJob {
+            id,
+            task,
+            run,
+            step_index: 3,
+            attempt: 1,
+            pinned_node: None,
+            payload: json!({}),
+        };
+        let made: Result<_, cynode_store::Error> = self
+            .world
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.run_insert(&Run { id: run, task, trace, status }).await?;
+                    tx.job_insert(&job).await
+                })
+            })
+            .await;
+        assert!(made.unwrap().1);
+        id
+    }
+
+    pub(crate) async fn close(&self, job: JobId) {
+        let closed: Result<_, cynode_store::Error> = self
+            .world
+            .store
+            .write(move |tx| {
+                Box::pin(async move { tx.job_close(job, JobStatus::Failed, None).await })
+            })
+            .await;
+        assert!(closed.unwrap());
+    }
+}

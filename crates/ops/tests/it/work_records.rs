@@ -1,0 +1,181 @@
+//! What is kept about work: notes of jobs, findings, runs, and the ends that owners may make.
+
+use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::ids::{FindingId, JobId};
+use cynode_domain::policy::Principal;
+use cynode_domain::status::{JobStatus, RunStatus};
+use cynode_ops::findings::{FindingError, Source};
+use cynode_ops::memory::MemoryError;
+use cynode_ops::runs::RunError;
+use cynode_ops::{Caller, Signals, Sweeper, TaskError};
+use cynode_store::MemoryStore;
+use cynode_wire::findings::CreateFinding;
+use cynode_wire::memory::AddNote;
+use cynode_wire::page::PageQuery;
+
+use crate::catalogue::Catalogue;
+
+fn finding(message: &str) -> CreateFinding {
+    CreateFinding {
+        status: FindingStatus::Fail,
+        severity: Severity::Error,
+        message: message.to_owned(),
+        location: None,
+        suggestion: None,
+        step_index: None,
+        job_id: None,
+    }
+}
+
+#[tokio::test]
+async fn notes_last_as_long_as_their_job() {
+    let its = Catalogue::new().await;
+    let (bob, job, page) = (its.bob(), its.job().await, PageQuery::default());
+    let note = |key: &str, content: &str| AddNote {
+        key: key.to_owned(),
+        content: content.to_owned(),
+        summary: Some("in short".to_owned()),
+    };
+    its.memory.add(bob, job, note("plan", "old")).await.unwrap();
+    its.memory.add(bob, job, note("plan", "first wash")).await.unwrap();
+
+    let kept = its.memory.retrieve(bob, job, "plan").await.unwrap();
+    let by_eve = its.memory.retrieve(&its.eve, job, "plan").await;
+
+    assert_eq!((kept.content.as_str(), kept.note.size_bytes), ("first wash", 10));
+    assert!(matches!(by_eve, Err(MemoryError::NoJob(_))));
+    assert_eq!(its.memory.list(bob, job, &page).await.unwrap().items, [kept.note]);
+    let gone = its.memory.remove(bob, job, "other").await;
+    assert!(matches!(gone, Err(MemoryError::NotFound(_))));
+
+    its.close(job).await;
+    let late = its.memory.add(bob, job, note("plan", "x")).await;
+    assert!(matches!(late, Err(MemoryError::Ended(_))));
+    assert!(matches!(its.memory.list(bob, job, &page).await, Err(MemoryError::Ended(_))));
+    let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+    let signals = Signals::new(store.engine());
+    let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
+    sweeper.activate().await.unwrap();
+    let left: Result<_, cynode_store::Error> =
+        store.read(move |tx| Box::pin(async move { tx.note_list(job, None, 10).await })).await;
+    assert_eq!(left.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_job_notes_only_so_much() {
+    let its = Catalogue::new().await;
+    let (bob, job) = (its.bob(), its.job().await);
+    let note = |key: String, content: String| AddNote { key, content, summary: None };
+    let full = "x".repeat(64 * 1024);
+
+    let long = its.memory.add(bob, job, note("a".to_owned(), format!("{full}x"))).await;
+    let nameless = its.memory.add(bob, job, note(String::new(), "x".to_owned())).await;
+    for n in 0..16 {
+        its.memory.add(bob, job, note(n.to_string(), full.clone())).await.unwrap();
+    }
+    let more = its.memory.add(bob, job, note("16".to_owned(), "x".to_owned())).await;
+
+    for refused in [long, nameless, more] {
+        assert!(matches!(refused, Err(MemoryError::Invalid(_))));
+    }
+    let replaced = its.memory.add(bob, job, note("0".to_owned(), full)).await;
+    assert!(replaced.is_ok(), "what is replaced does not count");
+}
+
+#[tokio::test]
+async fn a_finding_says_who_found_what_about_which_step() {
+    let its = Catalogue::new().await;
+    let (bob, task, job) = (its.bob(), its.task.id.to_string(), its.job().await);
+    let source = Source { agent: Principal::PA, token: None };
+    let about_job = CreateFinding { job_id: Some(job), ..finding("no output") };
+
+    let made = its.findings.create(bob, source, &task, about_job).await.unwrap();
+    let bare = its.findings.create(bob, source, &task, finding("odd")).await.unwrap();
+    let elsewhere = CreateFinding { job_id: Some(JobId::generate()), ..finding("x") };
+    let elsewhere = its.findings.create(bob, source, &task, elsewhere).await;
+    let empty = its.findings.create(bob, source, &task, finding(" ")).await;
+    let by_eve = its.findings.create(&its.eve, source, &task, finding("x")).await;
+
+    assert_eq!((made.step_index, made.job_id), (Some(3), Some(job)));
+    assert_eq!((made.agent_type, made.user_id), (Principal::PA, bob.user));
+    assert!(matches!(elsewhere, Err(FindingError::Invalid(_))));
+    assert!(matches!(empty, Err(FindingError::Invalid(_))));
+    assert!(matches!(by_eve, Err(FindingError::Task(TaskError::NotFound(_)))));
+    let page = PageQuery { limit: Some(1), cursor: None };
+    let page = its.findings.list(bob, &task, &page).await.unwrap();
+    assert_eq!(page.items, std::slice::from_ref(&bare));
+    assert_eq!(page.next_cursor, Some(bare.id.to_string()));
+    assert_eq!(its.findings.get(bob, &task, made.id).await.unwrap(), made);
+    let unknown = its.findings.get(bob, &task, FindingId::generate()).await;
+    assert!(matches!(unknown, Err(FindingError::NotFound(_))));
+}
+
+#[tokio::test]
+async fn runs_are_looked_back_at_by_those_who_see_their_task() {
+    let its = Catalogue::new().await;
+    let (bob, task, page) = (its.bob(), its.task.id.to_string(), PageQuery::default());
+    its.job().await;
+
+    let runs = its.runs.list(bob, &task, &page).await.unwrap().items;
+
+    assert_eq!(runs.len(), 2, "the one of the task, and the one of the job");
+    assert_eq!(its.runs.get(bob, runs[0].id).await.unwrap(), runs[0]);
+    assert_eq!(its.runs.history(bob, runs[0].id, &page).await.unwrap().items, []);
+    let by_eve = its.runs.get(&its.eve, runs[0].id).await;
+    assert!(matches!(by_eve, Err(RunError::NotFound(_))));
+    assert!(its.runs.history(&its.eve, runs[0].id, &page).await.is_err());
+    assert!(its.runs.list(&its.eve, &task, &page).await.is_err());
+}
+
+#[tokio::test]
+async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
+    let its = Catalogue::new().await;
+    let (bob, task) = (its.bob(), its.task.id.to_string());
+    let job = its.job().await;
+    let set = async |who: &Caller, status: &str| {
+        its.tasks.set_status(who, &task, status, Some("no longer wanted")).await
+    };
+
+    let completed = set(bob, "completed").await.unwrap_err();
+    let unknown = set(bob, "pending").await.unwrap_err();
+    let by_eve = set(&its.eve, "failed").await;
+    let same = set(bob, "queued").await.unwrap();
+    let superseded = set(bob, "superseded").await.unwrap();
+    let again = set(bob, "superseded").await.unwrap();
+    let back = set(bob, "failed").await.unwrap_err();
+
+    assert_eq!(
+        completed.to_string(),
+        "a queued task can be set to: failed, canceled, superseded; that it is completed is for its workflow to say"
+    );
+    assert!(unknown.to_string().contains("use one of: queued, running"));
+    assert!(matches!(by_eve, Err(TaskError::NotFound(_))));
+    assert_eq!(same.status, "queued");
+    assert_eq!(superseded.summary.as_deref(), Some("superseded by bob: no longer wanted"));
+    assert_eq!((again.status.as_str(), again.closed), ("superseded", true));
+    assert!(matches!(back, TaskError::Closed { status: "superseded" }));
+    assert_eq!(its.tasks.job(bob, job).await.unwrap().status, JobStatus::Canceled);
+    let runs = its.runs.list(bob, &task, &PageQuery::default()).await.unwrap().items;
+    assert_eq!(runs[0].status, RunStatus::Canceled);
+}
+
+#[tokio::test]
+async fn a_job_is_canceled_by_its_owner_and_reported_by_its_node_only() {
+    let its = Catalogue::new().await;
+    let (bob, job) = (its.bob(), its.job().await);
+    let set = async |status: &str| its.tasks.set_job_status(bob, job, status).await;
+
+    let completed = set("completed").await.unwrap_err();
+    let by_eve = its.tasks.set_job_status(&its.eve, job, "canceled").await;
+    let canceled = set("canceled").await.unwrap();
+    let again = set("canceled").await.unwrap();
+    let back = set("failed").await.unwrap_err();
+
+    assert_eq!(
+        completed.to_string(),
+        "a queued job can be set to: canceled; that it is completed is for its node to say"
+    );
+    assert!(matches!(by_eve, Err(TaskError::NotFound(_))));
+    assert_eq!((canceled.status, again.status), (JobStatus::Canceled, JobStatus::Canceled));
+    assert_eq!(back.to_string(), "the job is canceled already, and stays so");
+}
