@@ -12,7 +12,6 @@ mod memory;
 mod node;
 mod schema;
 mod skills;
-mod web;
 
 use std::sync::Arc;
 
@@ -49,8 +48,6 @@ pub struct Services {
     pub nodes: Nodes,
     /// Settings of the installation.
     pub settings: Settings,
-}
-
     /// Wishes about how work is done.
     pub preferences: Preferences,
     /// What agents note while their job runs.
@@ -65,6 +62,8 @@ pub struct Services {
     pub messages: Messages,
     /// Units of work.
     pub work: Work,
+}
+
 /// What a handler works with.
 pub struct ToolContext {
     /// The operations.
@@ -75,15 +74,13 @@ pub struct ToolContext {
     pub(crate) setting: Setting,
 }
 
-    /// What is decided by while the tool works.
-    pub(crate) snapshot: Arc<Snapshot>,
-}
-
 impl ToolContext {
     /// The task that the call is about.
     fn task(&self) -> Result<TaskId, ToolFault> {
         self.setting.task.ok_or_else(|| ToolFault::invalid("task_id is missing"))
     }
+}
+
 type Answered = BoxFuture<'static, Result<Value, ToolFault>>;
 
 /// A built-in tool.
@@ -124,15 +121,14 @@ impl Builtin {
 /// Every built-in tool.
 pub fn all() -> Vec<Builtin> {
     let mut tools = vec![help::get::TOOL];
+    tools.extend(apmas::all());
     tools.extend(artifact::all());
     tools.extend(db::all());
-    tools.extend(apmas::all());
-    tools.extend(node::all());
-    tools
     tools.extend(memory::all());
-}
+    tools.extend(node::all());
     tools.extend(skills::all());
-    tools.extend(web::all());
+    tools
+}
 
 /// Arguments as a handler wants them. They fit the schema; a schema that promises less than the
 /// handler needs is a fault of ours, told as one of the caller's.
@@ -140,8 +136,6 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolFault> {
     serde_json::from_value(arguments).map_err(|error| ToolFault::invalid(error.to_string()))
 }
 
-/// A result as callers get it.
-fn show(result: impl Serialize) -> Result<Value, ToolFault> {
 /// Arguments without the ids that the context stage has read.
 fn without_ids(mut arguments: Value) -> Value {
     if let Some(members) = arguments.as_object_mut() {
@@ -151,6 +145,8 @@ fn without_ids(mut arguments: Value) -> Value {
     arguments
 }
 
+/// A result as callers get it.
+fn show(result: impl Serialize) -> Result<Value, ToolFault> {
     serde_json::to_value(result).map_err(|error| ToolFault::internal(&error))
 }
 
@@ -200,7 +196,6 @@ mod tests {
         let job = all().into_iter().find(|tool| tool.name == "db.job.get").unwrap();
         assert_eq!((job.input)()["required"], serde_json::json!(["job_id"]));
     }
-}
 
     #[test]
     fn run_scoped_tools_have_their_run_in_their_schema() {
@@ -233,3 +228,4 @@ mod tests {
             }
         }
     }
+}
