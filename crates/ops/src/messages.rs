@@ -36,6 +36,8 @@ const MAX_TEXT_BYTES: usize = 16 * 1024;
 const MAX_LINE_BYTES: usize = 1024;
 const MAX_ITEMS: usize = 200;
 const MAX_JSON_BYTES: usize = 64 * 1024;
+/// How much agents can say about one task.
+const MAX_MESSAGES: i64 = 10_000;
 
 /// Why something was not said, or not found.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +83,9 @@ pub enum MessageError {
     /// The key belongs to another message.
     #[error("the idempotency key was used for another message")]
     KeyReused,
+    /// Too much was said about the task.
+    #[error("agents have sent {MAX_MESSAGES} messages about the task, and can send no more")]
+    TooMany,
     /// Nobody has that role.
     #[error("the task has no {role}; its roles are: {known}")]
     NobodyThere {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::instruct::tell;
-use super::{MAX_ITEMS, MessageError, Messages, Speaker};
+use super::{MAX_ITEMS, MAX_MESSAGES, MessageError, Messages, Speaker};
 use crate::signals::Topic;
 use crate::tasks::event;
 
@@ -100,6 +100,9 @@ pub(crate) async fn say_as(
         }
         let told = tell(tx, &mut agent, now).await?;
         return Ok(Said { message: before.sent.id, is_repeated: true, agent, told });
+    }
+    if tx.message_count_to(agent.task, PM).await? >= MAX_MESSAGES {
+        return Err(MessageError::TooMany);
     }
     apply(&mut agent, change, now)?;
     let message = draft.message(&agent, key, now);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::team::{Team, named};
 
-fn plan(team: &Team, components: Value) -> CreatePlan {
+fn plan(team: &Team, components: &Value) -> CreatePlan {
     let request = json!({ "task_id": team.task, "components": components });
     serde_json::from_value(request).unwrap()
 }
@@ -20,7 +20,7 @@ fn plan(team: &Team, components: Value) -> CreatePlan {
 async fn planned(units: &[&str]) -> Team {
     let team = Team::new().await;
     let auth = json!([{ "name": "auth", "description": "signing in", "units": units }]);
-    team.work.plan(&team.world.bob, plan(&team, auth)).await.unwrap();
+    team.work.plan(&team.world.bob, plan(&team, &auth)).await.unwrap();
     team
 }
 
@@ -89,8 +89,8 @@ async fn the_same_plan_again_changes_nothing_and_another_is_refused() {
         json!([{ "name": "auth", "description": "signing in", "units": ["implementation"] }]);
     let other = json!([{ "name": "ui", "description": "looks" }]);
 
-    let again = team.work.plan(&team.world.bob, plan(&team, same)).await.unwrap();
-    let refused = team.work.plan(&team.world.bob, plan(&team, other)).await;
+    let again = team.work.plan(&team.world.bob, plan(&team, &same)).await.unwrap();
+    let refused = team.work.plan(&team.world.bob, plan(&team, &other)).await;
 
     assert_eq!(again.total_work_units, 1);
     assert!(matches!(refused, Err(WorkError::PlanExists)));
@@ -104,7 +104,7 @@ async fn a_plan_that_cannot_be_done_is_not_kept() {
         { "name": "b", "description": "b", "dependencies": ["a"] },
     ]);
 
-    let refused = team.work.plan(&team.world.bob, plan(&team, circle)).await;
+    let refused = team.work.plan(&team.world.bob, plan(&team, &circle)).await;
     let none = team.work.status(&team.world.bob, team.task, WorkQuery::default()).await;
 
     assert!(refused.unwrap_err().to_string().contains("wait for each other"));
@@ -275,7 +275,7 @@ async fn units_are_shown_by_filter_component_and_page() {
         { "name": "api", "description": "a" },
         { "name": "ui", "description": "b", "dependencies": ["api"], "skipDesign": true },
     ]);
-    team.work.plan(&team.world.bob, plan(&team, two)).await.unwrap();
+    team.work.plan(&team.world.bob, plan(&team, &two)).await.unwrap();
     let ask =
         async |query: WorkQuery| team.work.status(&team.world.bob, team.task, query).await.unwrap();
 
