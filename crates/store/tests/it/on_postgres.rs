@@ -1,6 +1,6 @@
 //! What only an engine with concurrent transactions can be asked.
 
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{ChainId, JobId};
 use cynode_store::{
     Error, EventCursor, EventFilter, EventStore, JobStore, Store, UserStore, WorkflowStore,
 };
@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
+use crate::laws::audit::{denied, lane};
 use crate::laws::events::{append, event, numbers};
 use crate::world::{World, eventually, user};
 
@@ -165,4 +166,30 @@ async fn processes_that_migrate_the_same_database_at_once_all_succeed() {
         let store = store.unwrap();
         assert_eq!(look!(store, tx => tx.user_by_handle("ada").await), None);
     }
+}
+
+/// The server may still commit for a process that was killed: whoever takes its chain over waits.
+#[tokio::test]
+async fn a_chain_is_taken_over_behind_the_last_commit_to_it() {
+    let (database, store) = opened().await;
+    let chain = ChainId::generate();
+    drop(lane(&store, chain).await);
+    let (dead, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
+    let mut background = JoinSet::new();
+    background.spawn(connection);
+    dead.batch_execute("BEGIN; UPDATE mcp_audit_chains SET open_from = open_from").await.unwrap();
+    let mut taking = JoinSet::new();
+    taking.spawn(async move { lane(&store, chain).await.call(denied(1)).await });
+
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN
+                   (SELECT pid FROM pg_stat_activity WHERE datname = current_database())";
+    eventually(|| async {
+        let waiting: i64 = dead.query_one(waiting, &[]).await.unwrap().get(0);
+        (waiting > 0).then_some(())
+    })
+    .await;
+    assert!(taking.try_join_next().is_none(), "it did not wait");
+    dead.batch_execute("COMMIT").await.unwrap();
+
+    taking.join_next().await.unwrap().unwrap().unwrap();
 }
