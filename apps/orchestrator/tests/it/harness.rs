@@ -117,6 +117,10 @@ impl Harness {
         self.must_end_idle.store(true, Ordering::Relaxed);
     }
 
+    pub(crate) fn database(&self) -> &TestDatabase {
+        self.database.as_ref().unwrap()
+    }
+
     pub(crate) fn data_dir(&self) -> &Path {
         self.data_dir.path()
     }

@@ -10,6 +10,7 @@ mod actors;
 mod bad_input;
 mod bad_requests;
 mod cancel;
+mod console;
 mod documents;
 mod events;
 mod fencing;
@@ -17,11 +18,17 @@ mod first_run;
 mod gateway;
 mod harness;
 mod health;
+mod job_tokens;
+mod mcp;
 mod nodes;
+mod payloads;
 mod reports;
 mod sign_in;
+mod state_tools;
 mod tasks;
 mod tokens;
+mod tool_calls;
+mod versions;
 mod workflow;
 
 /// Makes each behaviour a test on either engine.
@@ -50,6 +57,12 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    versions {
+        a_run_goes_on_only_with_a_runner_that_knows_its_graph,
+        a_runner_that_cannot_go_on_leaves_the_run_as_it_is_and_says_why,
+        one_claim_may_take_several_tasks,
+        who_goes_on_gets_the_whole_state_of_compact_checkpoints,
+    }
     sign_in {
         a_user_signs_in_with_handle_and_password,
         a_wrong_password_and_an_unknown_handle_get_the_same_answer,
@@ -166,8 +179,31 @@ on_both_engines! {
         a_stream_ends_when_its_token_no_longer_counts,
         an_unknown_event_id_is_refused,
     }
+    tool_calls {
+        tools_are_listed_called_refused_and_put_on_record,
+        the_record_of_calls_goes_on_in_one_chain_after_a_restart,
+    }
+    job_tokens {
+        an_agents_token_ends_when_its_job_is_reported,
+        an_agents_token_ends_when_its_waiting_job_is_canceled,
+        an_agents_token_ends_when_its_canceled_job_never_arrived,
+        an_agents_token_ends_when_the_node_of_its_job_falls_silent,
+        agent_tokens_are_forgotten_a_month_after_their_end,
+    }
+    payloads {
+        what_tools_are_told_and_answer_is_stored_nowhere,
+    }
     health {
         readiness_names_what_is_missing_until_it_is_there,
         the_status_counts_what_is_going_on,
+    }
+    state_tools {
+        preferences_are_written_by_version_and_resolved_by_scope,
+        an_analyst_reads_the_preferences_of_its_own_task_only,
+        an_agent_keeps_notes_until_its_job_ends,
+        skills_are_scanned_kept_and_read,
+        an_analyst_writes_findings_about_its_task,
+        runs_are_shown_to_those_they_belong_to,
+        a_task_is_ended_by_status_but_never_completed_by_hand,
     }
 }

@@ -1,0 +1,94 @@
+//! Tools called through the gateway: what is shown, done, refused and put on record.
+
+use std::sync::Arc;
+
+use cynode_domain::policy::{AgentType, CallStatus, Effect};
+use cynode_orchestrator::Orchestrator;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks;
+use cynode_wire::agents::BindingView;
+use cynode_wire::audit::{AuditQuery, CallView};
+use serde_json::json;
+
+use crate::harness::Harness;
+use crate::mcp::Mcp;
+
+/// Every call on record, the newest first.
+async fn records(harness: &Harness) -> Vec<CallView> {
+    harness.admin().call_list(&AuditQuery::default()).await.unwrap().items
+}
+
+pub(crate) async fn tools_are_listed_called_refused_and_put_on_record(harness: Harness) {
+    let (pm, pa) =
+        (Mcp::agent(&harness, AgentType::Pm).await, Mcp::agent(&harness, AgentType::Pa).await);
+
+    let made = pm.call("db.project.create", json!({ "display_name": "Moon" })).await;
+    let seen = pa.call("db.project.get", json!({ "slug": "moon" })).await;
+    let refused = pa.call("db.project.create", json!({ "display_name": "Mars" })).await;
+
+    assert_eq!((&made["slug"], &made["id"]), (&json!("moon"), &seen["id"]));
+    assert_eq!(refused["error"]["stage"], "allowlist");
+    let shown = |names: Vec<String>| names.contains(&"db.project.create".to_owned());
+    assert!(shown(pm.tools().await) && !shown(pa.tools().await));
+    let rows = records(&harness).await;
+    let found: Vec<_> =
+        rows.iter().map(|row| (row.agent_type.as_str(), row.decision, row.status)).collect();
+    let expected = [
+        ("pa", Effect::Deny, CallStatus::Error),
+        ("pa", Effect::Allow, CallStatus::Success),
+        ("pm", Effect::Allow, CallStatus::Success),
+    ];
+    assert_eq!(found, expected);
+    let one = harness.admin().call_get(rows[1].id).await.unwrap();
+    assert_eq!(one, rows[1]);
+    let denied = AuditQuery { decision: Some(Effect::Deny), ..AuditQuery::default() };
+    let denied = harness.admin().call_list(&denied).await.unwrap().items;
+    assert_eq!(denied, [rows[0].clone()]);
+    assert!(harness.admin().audit_verify().await.unwrap().intact);
+}
+
+pub(crate) async fn the_record_of_calls_goes_on_in_one_chain_after_a_restart(harness: Harness) {
+    Mcp::agent(&harness, AgentType::Pm).await.call("node.list", json!({})).await;
+
+    let harness = harness.restart_with(|_| {}).await;
+    Mcp::agent(&harness, AgentType::Pm).await.call("node.list", json!({})).await;
+
+    let verified = harness.admin().audit_verify().await.unwrap();
+    assert!(verified.intact, "{verified:?}");
+    // Two calls, with an outcome each.
+    assert_eq!((verified.chains.len(), verified.records), (1, 4));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each() {
+    let first = Harness::postgres().await;
+    let data_dir = tempfile::tempdir().unwrap();
+    let second =
+        Orchestrator::start(&first.options, data_dir.path(), Arc::new(first.clock.clone()));
+    let second = second.await.unwrap();
+    let url = format!("http://{}", second.address());
+    let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
+    let stop = shutdown.clone();
+    tasks.spawn("second", async move { second.serve(stop).await.unwrap() });
+    let secret = crate::mcp::issue(&first, AgentType::Pm, BindingView::default()).await.secret;
+    let (here, there) = (Mcp::at(&first.url(), &secret), Mcp::at(&url, &secret));
+
+    let made = here.call("db.project.create", json!({ "display_name": "Moon" })).await;
+    let seen = there.call("db.project.get", json!({ "slug": "moon" })).await;
+    let refused = there.call("db.project.get", json!({ "slug": 7 })).await;
+
+    assert_eq!(made["id"], seen["id"]);
+    assert_eq!(refused["error"]["stage"], "arguments");
+    assert_eq!(here.tools().await, there.tools().await);
+    let rows = records(&first).await;
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0].chain_id, rows[1].chain_id);
+    assert_ne!(rows[1].chain_id, rows[2].chain_id);
+    let verified = first.admin().audit_verify().await.unwrap();
+    assert!(verified.intact, "{verified:?}");
+    let mut records: Vec<_> = verified.chains.iter().map(|chain| chain.records).collect();
+    records.sort_unstable();
+    // A call with its outcome here; a call with its outcome and a refusal there.
+    assert_eq!(records, [2, 3]);
+    shutdown.trigger();
+}
