@@ -1,12 +1,15 @@
 //! The web console in a real browser, against a real system.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use cynode_client::Client;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::auth::{CreateUser, Login};
+use cynode_wire::auth::{CreateToken, CreateUser, Login};
+use cynode_wire::servers::{InstallServer, Transport, UpdateServer};
+use cynode_wire::tools::Approval;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -48,7 +51,9 @@ async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Val
         .header("mcp-method", "tools/call")
         .header("mcp-name", tool)
         .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
-    let mut answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let response = request.send().await.unwrap();
+    assert!(response.status().is_success(), "{}", response.text().await.unwrap());
+    let mut answer: Value = response.json().await.unwrap();
     answer["result"]["structuredContent"].take()
 }
 
@@ -138,6 +143,68 @@ async fn a_refusal_is_shown_in_words_and_a_signed_out_tab_holds_no_token() {
     browser.says(".trouble", "password").await;
 }
 
+#[tokio::test]
+async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_approved() {
+    let system = System::new().await;
+    let server = InstallServer { slug: "shy".to_owned(), transport: shy("Adds."), scope: None };
+    system.client.server_install(&server).await.unwrap();
+    tool_is(&system, Approval::Approved).await;
+    let words = "Adds. <img src=x onerror=alert(1)>";
+    let change = UpdateServer { transport: Some(shy(words)), enabled: None };
+    system.client.server_update("shy", &change).await.unwrap();
+    tool_is(&system, Approval::Changed).await;
+    let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
+
+    browser.click("[data-tool='shy.add'] .warn").await;
+    browser.says("dialog del", "- Adds.").await;
+    browser.says("dialog ins", &format!("+ {words}")).await;
+    let images = "return document.querySelectorAll('main img, dialog img').length";
+    assert_eq!(browser.run(images).await, 0, "a description became markup");
+    browser.click("dialog .main").await;
+    browser.says("#notices", "shy.add is approved").await;
+
+    tool_is(&system, Approval::Approved).await;
+}
+
+/// A server of one tool, which says `words` about itself.
+fn shy(words: &str) -> Transport {
+    let list = json!({ "tools": [
+        { "name": "add", "description": words, "inputSchema": { "type": "object" } },
+    ] });
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+        "serverInfo": { "name": "shy", "version": "1" },
+    });
+    let unknown = json!({ "code": -32601, "message": "unknown" });
+    let script = format!(
+        r#"while read -r asked; do
+             id=$(printf %s "$asked" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+             case "$asked" in
+               *'"initialize"'*) said='"result":{hello}' ;;
+               *'"tools/list"'*) said='"result":{list}' ;;
+               *) said='"error":{unknown}' ;;
+             esac
+             [ -z "$id" ] || printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$said"
+           done"#
+    );
+    let args = vec!["-c".to_owned(), script];
+    let command = "/bin/sh".to_owned();
+    Transport::Stdio { command, args, env: BTreeMap::new(), allow_network: false }
+}
+
+/// Waits until the shy tool is known as such.
+async fn tool_is(system: &System, wanted: Approval) {
+    let begun = std::time::Instant::now();
+    loop {
+        let found = system.client.tool_get("shy.add").await;
+        if found.as_ref().is_ok_and(|tool| tool.tool.approval == wanted) {
+            return;
+        }
+        assert!(begun.elapsed() < crate::system::PATIENCE, "not {wanted:?}: {found:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// The test server in a directory that holds nothing else, for a sandbox to see.
 fn shelf() -> (tempfile::TempDir, PathBuf) {
     let shelf = tempfile::Builder::new().prefix("cynode-shelf-").tempdir().unwrap();
@@ -147,14 +214,15 @@ fn shelf() -> (tempfile::TempDir, PathBuf) {
     (shelf, fixture)
 }
 
-/// A new user, as a client and with an access token.
+/// A new user, as a client and with the token for it.
 async fn user(system: &System, handle: &str) -> (Client, String) {
     let (handle, password) = (handle.to_owned(), PASSWORD.to_owned());
     let body = CreateUser { handle: handle.clone(), password: password.clone(), is_admin: false };
     system.client.user_create(&body).await.unwrap();
     let anonymous = Client::anonymous(&system.announced.url).unwrap();
     let session = anonymous.login(&Login { handle, password }).await.unwrap();
-    let token = session.access_token;
-    let client = Client::new(&system.announced.url, SecretString::from(token.clone())).unwrap();
-    (client, token)
+    let client = |token: String| Client::new(&system.announced.url, SecretString::from(token));
+    let wanted = CreateToken { name: "client".to_owned(), expires_in_days: None };
+    let made = client(session.access_token).unwrap().token_create(&wanted).await.unwrap();
+    (client(made.secret.clone()).unwrap(), made.secret)
 }

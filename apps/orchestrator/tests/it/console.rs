@@ -1,0 +1,38 @@
+//! The console as the orchestrator serves it.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+
+use crate::harness::{Answer, Harness};
+
+/// What a file refers to: sources and styles of the page, imports of a script.
+fn references(text: &str) -> Vec<String> {
+    let quoted = |part: &str| part.split('"').next().unwrap_or_default().to_owned();
+    let after = |mark: &'static str| text.split(mark).skip(1).map(quoted);
+    let page = after("src=\"").chain(after("href=\"")).filter(|path| path.starts_with("/console/"));
+    page.chain(after(" from \"").map(|path| path.replacen("./", "/console/", 1))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_console_and_everything_it_refers_to_are_served_to_anybody_under_a_strict_policy() {
+    let harness = Harness::sqlite().await;
+    let (mut seen, mut open) = (BTreeSet::new(), vec!["/console/".to_owned()]);
+
+    while let Some(path) = open.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let answer = Answer::of(harness.request(Method::GET, &path)).await;
+
+        assert_eq!(answer.status, 200, "{path}");
+        let policy = answer.header("content-security-policy");
+        assert!(policy.contains("script-src 'self';"), "{path}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        open.extend(references(answer.body.as_str().unwrap()));
+    }
+
+    assert!(seen.contains("/console/tools.js") && seen.len() > 10, "{seen:?}");
+    let nothing = Answer::of(harness.request(Method::GET, "/console/nothing.js")).await;
+    assert!(nothing.refusal(404).contains("there is no such route"));
+}
