@@ -59,15 +59,15 @@ async fn in_postgres(url: &str, text: &str) -> Result<Vec<String>, tokio_postgre
 /// A row as text holds every column, and bytes as hexadecimal digits.
 async fn search(client: &Client, text: &str) -> Result<Vec<String>, tokio_postgres::Error> {
     let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
-    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut found = vec![];
     for table in client.query(tables, &[]).await? {
         let table: String = table.try_get(0)?;
         let sql = format!(
             "SELECT count(*) FROM \"{table}\" t
-             WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0"
+             WHERE strpos(t::text, $1) > 0
+             OR strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0"
         );
-        let count: i64 = client.query_one(&sql, &[&text, &digits]).await?.try_get(0)?;
+        let count: i64 = client.query_one(&sql, &[&text]).await?.try_get(0)?;
         if count > 0 {
             found.push(table);
         }
