@@ -146,7 +146,7 @@ impl PreferenceStore for Tx {
 
     async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error> {
         let sql = "UPDATE preference_entries SET value = $3, value_type = $4, version = $2,
-                   updated_at = $5, updated_by = $6 WHERE id = $1 AND version = $2 - 1";
+                   updated_at = $5, updated_by = $6 WHERE id = $1 AND version + 1 = $2";
         let params = params![
             changed.id,
             changed.version,

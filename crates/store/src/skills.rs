@@ -117,7 +117,7 @@ impl SkillStore for Tx {
     async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error> {
         let sql = "UPDATE skills SET name = $3, scope = $4, project_id = $5, content = $6,
                    content_sha256 = $7, version = $2, updated_at = $8
-                   WHERE id = $1 AND version = $2 - 1";
+                   WHERE id = $1 AND version + 1 = $2";
         let params = params![
             skill.id,
             skill.version,
