@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
+use cynode_domain::policy::network::{OPENINGS, Openings};
 use cynode_ops::tools::{McpServer, Registry, ServerTransport};
 use cynode_wire::servers::Transport;
 use tracing::warn;
 
 use crate::backend::observed;
-use crate::upstream::{Directory, InstalledServer, SeenTool};
+use crate::outbound::openings;
+use crate::upstream::{Directory, InstalledServer, Reach, SeenTool};
 
 /// The registry, as those who speak with installed servers need it.
 #[derive(Clone)]
@@ -26,7 +28,9 @@ impl RegistryDirectory {
 impl Directory for RegistryDirectory {
     async fn servers(&self) -> Result<Vec<InstalledServer>, String> {
         let state = self.registry.load().await.map_err(|fault| fault.to_string())?;
-        Ok(state.servers.into_iter().filter(|server| server.enabled).map(installed).collect())
+        let opened = openings(state.settings.get(OPENINGS));
+        let enabled = state.servers.into_iter().filter(|server| server.enabled);
+        Ok(enabled.map(|server| installed(server, &opened)).collect())
     }
 
     async fn server(&self, id: ServerId) -> Result<Option<InstalledServer>, String> {
@@ -49,12 +53,18 @@ impl Directory for RegistryDirectory {
     }
 }
 
-fn installed(server: McpServer) -> InstalledServer {
+fn installed(server: McpServer, opened: &Openings) -> InstalledServer {
+    let mut reach = Reach::Public(opened.clone());
     let transport = match server.transport {
         ServerTransport::Stdio { command, args, env, allow_network } => {
             Transport::Stdio { command, args, env, allow_network }
         }
-        ServerTransport::Http { url, headers } => Transport::Http { url, headers },
+        ServerTransport::Http { url, headers, may_be_internal } => {
+            if may_be_internal {
+                reach = Reach::Anywhere;
+            }
+            Transport::Http { url, headers }
+        }
     };
-    InstalledServer { id: server.id, slug: server.slug, transport }
+    InstalledServer { id: server.id, slug: server.slug, transport, reach }
 }

@@ -82,6 +82,7 @@ impl Inner {
         arguments: Option<&Value>,
     ) -> Vec<StageView> {
         let bound = Setting { task: who.task, project: who.project };
+        let rest = view(Stage::Limits, &self.rest_of(tool));
         let Some(arguments) = arguments else {
             let verdict =
                 pipeline::rules(tool, who, bound).map(|rule| format!("rule {rule} allows it"));
@@ -89,6 +90,7 @@ impl Inner {
                 not_asked(Stage::Arguments),
                 not_asked(Stage::Context),
                 view(Stage::Rules, &verdict),
+                rest,
             ];
         };
         let raw = rpc::raw(arguments.to_string());
@@ -99,8 +101,10 @@ impl Inner {
         };
         let setting =
             judged.as_ref().and_then(|judged| judged.as_ref().ok()).copied().unwrap_or(bound);
-        let rules =
-            pipeline::rules(tool, who, setting).map(|rule| format!("rule {rule} allows it"));
+        let rules = pipeline::rules(tool, who, setting).and_then(|rule| {
+            pipeline::hosts::named(&self.snapshot(), tool, who, setting, arguments)?;
+            Ok(format!("rule {rule} allows it"))
+        });
         vec![
             view(Stage::Arguments, &checked.map(|_| "they fit the schema".to_owned())),
             judged.map_or_else(
@@ -110,7 +114,14 @@ impl Inner {
                 },
             ),
             view(Stage::Rules, &rules),
+            rest,
         ]
+    }
+
+    /// Stage `limits`, as far as it can be foreseen.
+    fn rest_of(&self, tool: &Tool) -> Result<String, Denial> {
+        let Some(server) = &tool.server else { return Ok("it has no server".to_owned()) };
+        self.rests(server).map_or(Ok("its server is not left alone".to_owned()), Err)
     }
 
     /// Stage `context`, with what must be looked up for it.
@@ -154,7 +165,7 @@ fn not_asked(stage: Stage) -> StageView {
     StageView { stage, verdict: StageVerdict::Skipped, reason: "not asked".to_owned() }
 }
 
-/// The stages after `stage`, up to the rules.
+/// The stages after `stage`, up to the limits.
 fn rest_after(stage: Stage) -> impl Iterator<Item = Stage> {
-    Stage::ALL.iter().copied().filter(move |later| *later > stage && *later <= Stage::Rules)
+    Stage::ALL.iter().copied().filter(move |later| *later > stage && *later <= Stage::Limits)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
+use cynode_domain::policy::network::OPENINGS;
 use cynode_ops::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
@@ -182,8 +183,10 @@ impl Inner {
     /// looked at.
     async fn forget_changed_servers(&self, before: &Snapshot) {
         let now = self.snapshot();
+        // How far servers may be away depends on a setting, too.
+        let are_opened_alike = before.setting(OPENINGS) == now.setting(OPENINGS);
         let is_same = |one: &Server, other: &Snapshot| {
-            other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
+            are_opened_alike && other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
         };
         let gone = before.servers().filter(|old| !is_same(old, &now));
         let new = now.servers().filter(|new| !is_same(new, before));

@@ -22,7 +22,7 @@ use crate::pipeline::{self, Denial, Setting};
 use crate::protocol;
 use crate::rpc::{self, Fields, RpcError};
 use crate::seams::{ClientSide, SessionKey, UpstreamError};
-use crate::snapshot::{Snapshot, Tool};
+use crate::snapshot::{Server, Snapshot, Tool};
 use crate::tools::{Builtin, ToolContext};
 
 /// How much of a tool's name is put on record.
@@ -106,7 +106,14 @@ impl Inner {
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
         let setting = self.judge_context(&tool, who, &arguments).await?;
         pipeline::rules(&tool, who, setting)?;
+        pipeline::hosts::named(snapshot, &tool, who, setting, &arguments)?;
         Ok(Admitted { tool, arguments, setting })
+    }
+
+    /// Stage `limits`: refuses while a server is left alone, so that nothing waits for it.
+    pub(crate) fn rests(&self, server: &Server) -> Option<Denial> {
+        let fault = self.upstreams.at_rest(server.id)?;
+        Some(Denial::new(Stage::Limits, "service_unavailable", fault.to_string()))
     }
 
     /// Puts the refusal on record and words it for the caller.
@@ -142,17 +149,9 @@ impl Inner {
         cancel: CancellationToken,
     ) -> String {
         let name = admitted.tool.name.clone();
-        let visit = match &admitted.tool.server {
-            None => None,
-            Some(server) => match self.limits.server(server.id) {
-                Ok(visit) => Some(visit),
-                Err(fault) => {
-                    let kind = "service_unavailable";
-                    let denial = Denial::new(Stage::Limits, kind, fault.to_string());
-                    return self.refuse(call, &name, &self.snapshot(), denial).await;
-                }
-            },
-        };
+        if let Some(denial) = admitted.tool.server.as_ref().and_then(|server| self.rests(server)) {
+            return self.refuse(call, &name, &self.snapshot(), denial).await;
+        }
         let record = record(call, &name, server_of(&admitted.tool), admitted.setting);
         let open = match self.backend.begin(record).await {
             Ok(open) => open,
@@ -178,11 +177,6 @@ impl Inner {
                 )
             }
         };
-        if let Some(visit) = visit {
-            let is_silent =
-                matches!(answer.error_type.as_deref(), Some("timeout" | "service_unavailable"));
-            if is_silent { visit.failed() } else { visit.answered() }
-        }
         let took = began.elapsed();
         note(answer.error_type.as_deref(), took);
         let outcome = Outcome { error_type: answer.error_type, duration_ms: millis(took) };
@@ -222,6 +216,7 @@ impl Inner {
             services: Arc::clone(&self.services),
             who: Arc::clone(&call.who),
             setting: admitted.setting,
+            snapshot: self.snapshot(),
         };
         let value = run(context, admitted.arguments).await.map_err(Failure::from)?;
         check_output(&admitted.tool, &value)?;

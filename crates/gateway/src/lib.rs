@@ -6,7 +6,7 @@
 //! [`seams`] is where installed servers are attached.
 //!
 //! Invariants: silence is a refusal; no call is made and no answer given that is not on record;
-//! arguments and results are in no record and in no log.
+//! arguments and results are in no record, and in no log but the one for debugging, without secrets.
 
 mod backend;
 mod catalogue;
@@ -17,7 +17,9 @@ mod gateway;
 mod identity;
 mod invoke;
 mod limits;
+mod mirror;
 mod options;
+mod outbound;
 pub mod pipeline;
 mod protocol;
 mod relay;

@@ -10,6 +10,7 @@
 
 pub mod arguments;
 pub mod context;
+pub mod hosts;
 
 use std::sync::Arc;
 

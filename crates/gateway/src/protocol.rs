@@ -152,7 +152,7 @@ fn mirrors(headers: &HeaderMap, name: &HeaderName, body: Option<&str>) -> Result
 }
 
 /// Header values that are no plain text travel as `=?base64?…?=`.
-fn decode(value: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned),
         None => Some(Cow::Borrowed(value)),

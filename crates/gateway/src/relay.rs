@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cynode_domain::policy::Stage;
 use cynode_ops::audit::{CallRecord, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -87,19 +86,12 @@ impl Inner {
         let slug = call.face.as_deref().unwrap_or_default();
         let is_recorded = !UNRECORDED.contains(&method);
         let name = format!("{slug}.{method}");
-        let admitted =
-            pipeline::reach_server(&self.snapshot(), &call.who, slug, method).and_then(|server| {
-                match self.limits.server(server.id) {
-                    Ok(visit) => Ok((server, visit)),
-                    Err(fault) => {
-                        Err(Denial::new(Stage::Limits, "service_unavailable", fault.to_string()))
-                    }
-                }
-            });
+        let admitted = pipeline::reach_server(&self.snapshot(), &call.who, slug, method)
+            .and_then(|server| self.rests(&server).map_or(Ok(server), Err));
         let setting = Setting { task: call.who.task, project: call.who.project };
         let record = record(call, &name, slug.to_owned(), setting);
-        let (server, visit) = match admitted {
-            Ok(admitted) => admitted,
+        let server = match admitted {
+            Ok(server) => server,
             Err(denial) => return self.refuse_relay(call, record, denial, is_recorded).await,
         };
         let open = if is_recorded {
@@ -121,10 +113,6 @@ impl Inner {
             }
             () = cancel.cancelled() => Err(UpstreamError::Canceled),
         };
-        match &acted {
-            Err(UpstreamError::Timeout | UpstreamError::Unavailable(_)) => visit.failed(),
-            _ => visit.answered(),
-        }
         let (response, error_type) = match acted {
             Ok(answer) => answer,
             Err(fault) => {

@@ -125,6 +125,11 @@ pub trait Upstreams: Send + Sync {
         client: Arc<dyn ClientSide>,
     ) -> Result<Arc<dyn Upstream>, UpstreamError>;
 
+    /// Why a server is left alone for now, if it is: it failed several times in a row.
+    fn at_rest(&self, _: ServerId) -> Option<UpstreamError> {
+        None
+    }
+
     /// The session is over: its conversations may be closed.
     async fn close(&self, session: &SessionKey);
 

@@ -13,6 +13,7 @@ use cynode_domain::policy::{ToolScope, allowlist};
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::mirror::{self, Mirrored};
 use crate::rpc;
 
 /// The registry as it is stored.
@@ -83,6 +84,8 @@ pub struct Tool {
     pub(crate) input: Result<Validator, String>,
     /// What its structured results must look like.
     pub(crate) output: Option<Result<Validator, String>>,
+    /// The arguments that headers must repeat, in the revision that knows such headers.
+    pub(crate) mirrored: Vec<Mirrored>,
     /// Its entry in a list at `/mcp`.
     pub(crate) listed: String,
     /// Its entry in a list at `/mcp/<server>`.
@@ -140,6 +143,8 @@ pub struct Snapshot {
     servers: HashMap<String, Arc<Server>>,
     settings: BTreeMap<String, Value>,
     rules: Vec<Arc<Rule>>,
+    /// Whether headers must repeat arguments of any tool.
+    pub(crate) has_mirrored: bool,
 }
 
 impl Snapshot {
@@ -158,7 +163,9 @@ impl Snapshot {
             .collect();
         ordered.sort_by(|one, other| one.name.cmp(&other.name));
         let tools = ordered.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
-        Self { revision: world.revision, tools, ordered, servers, settings: world.settings, rules }
+        let has_mirrored = ordered.iter().any(|tool| !tool.mirrored.is_empty());
+        let (revision, settings) = (world.revision, world.settings);
+        Self { revision, tools, ordered, servers, settings, rules, has_mirrored }
     }
 
     /// The tool with this canonical name.
@@ -197,6 +204,11 @@ impl Snapshot {
         self.settings.get(setting) == Some(&Value::Bool(true))
     }
 
+    /// The value of a setting.
+    pub fn setting(&self, key: &str) -> Option<&Value> {
+        self.settings.get(key)
+    }
+
     /// Every rule.
     pub(crate) fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
@@ -227,6 +239,8 @@ fn tool(row: ToolRow, servers: &HashMap<ServerId, Arc<Server>>, rules: &[Arc<Rul
         rules: rules.iter().filter(is_about).cloned().collect(),
         input: compile(&schema),
         output: row.definition.get("outputSchema").map(compile),
+        // Tools whose annotations cannot be used are not taken over from their servers.
+        mirrored: mirror::declared(&schema).unwrap_or_default(),
         listed: listed(&row.name, &row.definition),
         listed_bare: String::new(),
         name: row.name,

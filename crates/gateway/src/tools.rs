@@ -12,6 +12,7 @@ mod memory;
 mod node;
 mod schema;
 mod skills;
+mod web;
 
 use std::sync::Arc;
 
@@ -31,9 +32,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use fault::ToolFault;
+pub(crate) use web::FETCH as WEB_FETCH;
 
 use crate::Identity;
 use crate::pipeline::Setting;
+use crate::snapshot::Snapshot;
 
 /// The operations that built-in tools call.
 #[derive(Clone)]
@@ -72,6 +75,8 @@ pub struct ToolContext {
     pub(crate) who: Arc<Identity>,
     /// The task and project that the call is about.
     pub(crate) setting: Setting,
+    /// What is decided by while the tool works.
+    pub(crate) snapshot: Arc<Snapshot>,
 }
 
 impl ToolContext {
@@ -127,6 +132,7 @@ pub fn all() -> Vec<Builtin> {
     tools.extend(memory::all());
     tools.extend(node::all());
     tools.extend(skills::all());
+    tools.extend(web::all());
     tools
 }
 

@@ -36,6 +36,7 @@ use cynode_domain::ids::ServerId;
 use cynode_wire::servers::Transport;
 use serde_json::Value;
 
+pub use crate::outbound::Reach;
 pub use listing::Listing;
 pub use pool::Pool;
 pub use stdio::{Launch, NoProcesses, Process, ProcessHandle, SpawnError, SpawnSandboxed};
@@ -88,6 +89,8 @@ pub struct InstalledServer {
     pub slug: String,
     /// How it is reached; holds secrets.
     pub transport: Transport,
+    /// How far into the network it may be, if it is reached over that.
+    pub reach: Reach,
 }
 
 /// A tool as its server describes it.

@@ -228,7 +228,7 @@ fn view(server: McpServer) -> ServerView {
             allow_network,
         },
         // What follows a question mark may be a key.
-        ServerTransport::Http { url, headers } => TransportView::Http {
+        ServerTransport::Http { url, headers, .. } => TransportView::Http {
             url: url.split('?').next().unwrap_or_default().to_owned(),
             header_names: headers.into_keys().collect(),
         },

@@ -34,6 +34,9 @@ pub enum ServerTransport {
         url: String,
         /// Headers sent with every request.
         headers: BTreeMap<String, String>,
+        /// Whether an administrator granted that it may be in an internal network.
+        #[serde(default)]
+        may_be_internal: bool,
     },
 }
 

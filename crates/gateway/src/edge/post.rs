@@ -20,10 +20,12 @@ use super::{answer, guard, metadata};
 use crate::Gateway;
 use crate::identity::{Identity, TokenHash};
 use crate::invoke::cut;
+use crate::pipeline;
 use crate::protocol::{self, Meta};
 use crate::rpc::{self, Fields, INTERNAL_ERROR, INVALID_REQUEST, Message, RpcError};
 use crate::seams::ClientAbout;
 use crate::sessions::Session;
+use crate::snapshot::Tool;
 
 /// What a message may hold beside its arguments.
 const ENVELOPE_BYTES: u64 = 64 * 1024;
@@ -174,6 +176,10 @@ async fn request(
             // Every fault found here is a malformed request.
             return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
+        if let Err(fault) = mirrored(knock, method, params) {
+            let error = RpcError::new(rpc::HEADER_MISMATCH, fault);
+            return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
+        }
         let about = about_stateless(&meta.unwrap_or_default());
         return asked(knock, None, Arc::new(about)).stateless(id, method, params).await;
     }
@@ -187,6 +193,29 @@ async fn request(
         }
         Err((status, error)) => answer::json(status, rpc::error(Some(id), &error)),
     }
+}
+
+/// Whether headers repeat the arguments that the called tool wants repeated. For a tool that the
+/// caller cannot see there is nothing to be said; the call is refused later.
+fn mirrored(knock: &Knock, method: &str, params: Option<&RawValue>) -> Result<(), String> {
+    let snapshot = knock.gateway.inner.snapshot();
+    let Some(params) = params.filter(|_| snapshot.has_mirrored && method == "tools/call") else {
+        return Ok(());
+    };
+    let fields = Fields::read(params).unwrap_or_default();
+    let name = fields.text("name").unwrap_or_default();
+    let tool = match &knock.face {
+        Some(slug) => snapshot.tool(&format!("{slug}.{name}")),
+        None => snapshot.tool(&name),
+    };
+    let is_seen = |tool: &&Arc<Tool>| {
+        !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, &knock.who, tool)
+    };
+    let Some(tool) = tool.filter(is_seen) else { return Ok(()) };
+    // Arguments that cannot be read are refused for that, later.
+    let arguments = fields.get("arguments").and_then(|raw| rpc::read_strictly(raw).ok());
+    let arguments = arguments.unwrap_or_default();
+    tool.mirrored.iter().try_for_each(|one| one.agrees(&knock.headers, &arguments))
 }
 
 async fn notification(knock: &Knock, method: &str, body: &Bytes) -> Response {

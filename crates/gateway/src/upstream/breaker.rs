@@ -43,6 +43,12 @@ impl Breaker {
         }
     }
 
+    /// Whether an attempt would be refused now.
+    pub(super) fn is_open(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.retry_at.is_some_and(|at| Instant::now() < at)
+    }
+
     /// The server answered.
     pub(super) fn succeeded(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +85,9 @@ mod tests {
         let breaker = broken();
 
         assert_eq!(breaker.admit(), Err(Open));
+        assert!(breaker.is_open());
         tokio::time::advance(REST).await;
+        assert!(!breaker.is_open());
         assert_eq!(breaker.admit(), Ok(()));
         assert_eq!(breaker.admit(), Err(Open));
         breaker.failed();

@@ -112,7 +112,9 @@ struct Watched {
 
 impl Watched {
     fn is_of(&self, server: &InstalledServer) -> bool {
-        self.server.slug == server.slug && self.server.transport == server.transport
+        self.server.slug == server.slug
+            && self.server.transport == server.transport
+            && self.server.reach == server.reach
     }
 }
 
@@ -131,6 +133,7 @@ impl Site {
     pub(super) async fn look(&self) -> Result<Arc<Listing>, UpstreamError> {
         let conversation = self.own_conversation().await?;
         let listing = Arc::new(Listing::read(&conversation).await?);
+        self.learn(&listing);
         self.listing.store(Some(Arc::clone(&listing)));
         Ok(listing)
     }

@@ -36,11 +36,17 @@ impl Gate {
 
     /// Whether the server may be tried.
     pub(super) fn admit(&self) -> Result<(), UpstreamError> {
-        self.breaker.admit().map_err(|Open| {
-            UpstreamError::Unavailable(
-                "it failed several times and is left alone for a while".to_owned(),
-            )
-        })
+        self.breaker.admit().map_err(|Open| resting())
+    }
+
+    /// Why the server may not be tried now; asking changes nothing.
+    pub(super) fn at_rest(&self) -> Option<UpstreamError> {
+        self.breaker.is_open().then(resting)
+    }
+
+    /// Whoever asked lost patience before the server answered.
+    pub(super) fn abandoned(&self) {
+        self.breaker.failed();
     }
 
     /// Remembers how an attempt ended.
@@ -50,6 +56,10 @@ impl Gate {
             Ok(_) | Err(_) => self.breaker.succeeded(),
         }
     }
+}
+
+fn resting() -> UpstreamError {
+    UpstreamError::Unavailable("it failed several times and is left alone for a while".to_owned())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::hub::{Hub, lock};
 use super::link::{Link, LinkError};
 use super::message::{Body, Incoming, Outgoing};
 use crate::protocol::SESSION_HEADER;
-use crate::rpc::Fields;
+use crate::rpc::{Fields, HEADER_MISMATCH};
 
 /// One conversation over HTTP.
 pub(super) struct HttpLink {
@@ -123,7 +123,11 @@ impl Link for HttpLink {
         }
         let message = self.read(response, &voice, Some(hub)).await?;
         match Incoming::read(&message) {
-            Ok(Incoming::Response { id, .. }) if id.is_none_or(|id| id == request.id) => {
+            Ok(Incoming::Response { id, body }) if id.is_none_or(|id| id == request.id) => {
+                if body.code() == Some(HEADER_MISMATCH.into()) {
+                    // It may want other arguments repeated than it did when it was looked at.
+                    hub.changed.notify_one();
+                }
                 Ok(message)
             }
             Ok(_) => Err(LinkError::protocol("it answered another request")),

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::SeenTool;
 use super::conversation::{Conversation, Nobody};
 use super::message::{Body, Incoming};
+use crate::mirror::declared;
 use crate::protocol::STATELESS;
 use crate::rpc;
 use crate::seams::{ClientAbout, ClientSide, Upstream as _, UpstreamError};
@@ -53,11 +54,21 @@ impl Listing {
         })
     }
 
-    /// The tools, read. One that has no name is no tool.
+    /// Reads the tools alone.
+    pub(super) async fn read_tools(conversation: &Conversation) -> Result<Self, UpstreamError> {
+        Ok(Self { tools: all(conversation, "tools/list", "tools").await?, ..Self::default() })
+    }
+
+    /// The tools, read. One that has no name is no tool; one whose annotations cannot be followed
+    /// is left out, so that the others can be used.
     pub(super) fn seen_tools(&self) -> Vec<SeenTool> {
         let read = |tool: &RawValue| {
             let definition = rpc::read_strictly(tool).ok()?;
             let name = definition.get("name")?.as_str()?.to_owned();
+            if let Err(fault) = definition.get("inputSchema").map_or(Ok(vec![]), declared) {
+                tracing::warn!(tool.name = %name, %fault, "the tool {name} is left out: {fault}");
+                return None;
+            }
             Some(SeenTool { name, definition })
         };
         self.tools.iter().filter_map(|tool| read(tool)).collect()

@@ -91,6 +91,7 @@ impl Upstreams for Pool {
     ) -> Result<Arc<dyn Upstream>, UpstreamError> {
         let site = self.site(server).await?;
         let (place, conversation) = site.seat(session, client.about()).await?;
+        site.prepare(&conversation).await;
         if !session.is_stateless {
             conversation.attach(&session.id, &client);
         }
@@ -103,6 +104,10 @@ impl Upstreams for Pool {
                 listener: client,
             }),
         })
+    }
+
+    fn at_rest(&self, server: ServerId) -> Option<UpstreamError> {
+        lock(&self.sites).get(&server)?.at_rest()
     }
 
     async fn close(&self, session: &SessionKey) {

@@ -78,7 +78,7 @@ impl Site {
     ) -> Result<Self, UpstreamError> {
         let route = match server.transport.clone() {
             Transport::Http { url, headers } => {
-                Route::Http(Arc::new(Endpoint::new(&url, &headers, options)?))
+                Route::Http(Arc::new(Endpoint::new(&url, &headers, &server.reach, options)?))
             }
             Transport::Stdio { command, args, env, allow_network } => Route::Stdio {
                 launch: Launch { server: server.id, command, args, env, allow_network },
@@ -267,6 +267,33 @@ impl Site {
                 link.watch(unheard, &hub, Arc::clone(backoff), place);
                 Ok(hub)
             }
+        }
+    }
+
+    /// Why the server is left alone for now, if it is.
+    pub(super) fn at_rest(&self) -> Option<UpstreamError> {
+        self.gate.at_rest()
+    }
+
+    /// This is what the server offers now.
+    pub(super) fn learn(&self, listing: &Listing) {
+        if let Route::Http(endpoint) = &self.route {
+            endpoint.learn(&listing.seen_tools());
+        }
+    }
+
+    /// Before the first call it must be known which arguments headers repeat; who looks at servers
+    /// in the background may not have come to this one yet.
+    pub(super) async fn prepare(&self, conversation: &Conversation) {
+        let Route::Http(endpoint) = &self.route else { return };
+        if conversation.era != Era::Stateless || endpoint.has_learnt() {
+            return;
+        }
+        let reading = Listing::read_tools(conversation);
+        match tokio::time::timeout(self.options.probe_timeout, reading).await {
+            Ok(Ok(listing)) => self.learn(&listing),
+            // A server that cannot say it now says what is wrong when it is called.
+            Ok(Err(_)) | Err(_) => endpoint.learn(&[]),
         }
     }
 

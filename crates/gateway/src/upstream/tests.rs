@@ -3,7 +3,10 @@
 mod bridging;
 mod discovery;
 mod fake;
+mod far;
 mod http;
 mod http_faults;
+mod mirrored;
 mod processes;
+mod standing;
 mod world;

@@ -300,7 +300,7 @@ async fn an_explanation_names_the_stage_that_would_refuse_and_calls_nothing() {
     for view in [denied, allowed, unknown] {
         let stages: Vec<_> = view.stages.iter().map(|stage| stage.stage).collect();
         let all: Vec<_> =
-            Stage::ALL.iter().copied().filter(|stage| *stage <= Stage::Rules).collect();
+            Stage::ALL.iter().copied().filter(|stage| *stage <= Stage::Limits).collect();
         assert_eq!(stages, all);
     }
     assert!(harness.entries().is_empty());

@@ -122,3 +122,40 @@ async fn the_stream_and_the_end_of_sessions_do_not_exist_here() {
         assert_eq!(request.send().await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
     }
 }
+
+#[tokio::test]
+async fn headers_must_repeat_the_arguments_that_a_tool_names() {
+    let harness = Harness::new().await;
+    harness
+        .change(|world| {
+            let echo = world.tools.iter_mut().find(|tool| tool.name == "files.echo").unwrap();
+            echo.definition["inputSchema"]["properties"]["text"]["x-mcp-header"] = "Text".into();
+        })
+        .await;
+    let call = async |path: &str, name: &str, arguments: Value, header: Option<&str>| {
+        let params = json!({ "name": name, "arguments": arguments });
+        let mut request = harness.modern(path, "pm", "tools/call", params);
+        if let Some(header) = header {
+            request = request.header("mcp-param-text", header);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap()["error"]["code"].clone())
+    };
+    let text = json!({ "text": "a" });
+
+    for (path, name) in [("/mcp", "files.echo"), ("/mcp/files", "echo")] {
+        assert_eq!(call(path, name, text.clone(), Some("a")).await, (200, Value::Null));
+        assert_eq!(call(path, name, json!({}), None).await, (200, Value::Null));
+        for (arguments, header) in [(&text, Some("b")), (&text, None), (&json!({}), Some("a"))] {
+            let refused = call(path, name, arguments.clone(), header).await;
+            assert_eq!(refused, (400, json!(-32020)), "{arguments} {header:?}");
+        }
+    }
+    assert_eq!(
+        call("/mcp", "files.fail", text, Some("b")).await.1,
+        json!(-32050),
+        "not its header"
+    );
+    assert_eq!(harness.script.seen.lock().unwrap().len(), 5);
+}

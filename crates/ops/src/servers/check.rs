@@ -1,9 +1,8 @@
 //! Whether a server can be installed as asked.
 
-use std::net::Ipv4Addr;
-
 use cynode_domain::name::Slug;
 use cynode_domain::policy::allowlist::is_reserved;
+use cynode_domain::policy::network::{is_internal_name, is_public};
 use cynode_store::ServerTransport;
 use cynode_wire::servers::{InstallServer, Transport};
 use url::{Host, Url};
@@ -45,7 +44,9 @@ pub(super) fn transport(caller: &Caller, asked: &Transport) -> Result<ServerTran
         Transport::Stdio { command, args, env, allow_network } => {
             ServerTransport::Stdio { command, args, env, allow_network }
         }
-        Transport::Http { url, headers } => ServerTransport::Http { url, headers },
+        Transport::Http { url, headers } => {
+            ServerTransport::Http { url, headers, may_be_internal: caller.is_admin }
+        }
     })
 }
 
@@ -63,32 +64,15 @@ fn reach_fault(asked: &Transport) -> Option<String> {
     }
 }
 
-/// Whether a URL names this machine or a private network. A public name that leads to one is not
-/// seen here.
+/// Whether a URL names this machine or a private network. A public name that leads to one is found
+/// out by whoever connects to it.
 fn is_internal(url: &str) -> bool {
     match Url::parse(url).ok().as_ref().and_then(Url::host) {
-        Some(Host::Domain(name)) => {
-            let name = name.trim_end_matches('.');
-            !name.contains('.') || name.ends_with(".localhost") || name.ends_with(".internal")
-        }
-        Some(Host::Ipv4(address)) => is_internal_v4(address),
-        Some(Host::Ipv6(address)) => {
-            address.to_ipv4().is_some_and(is_internal_v4)
-                || address.is_loopback()
-                || address.is_unspecified()
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-        }
+        Some(Host::Domain(name)) => is_internal_name(name),
+        Some(Host::Ipv4(address)) => !is_public(address.into()),
+        Some(Host::Ipv6(address)) => !is_public(address.into()),
         None => true,
     }
-}
-
-fn is_internal_v4(address: Ipv4Addr) -> bool {
-    address.is_loopback()
-        || address.is_private()
-        || address.is_link_local()
-        || address.is_unspecified()
-        || address.is_broadcast()
 }
 
 fn transport_faults(asked: &Transport) -> Vec<String> {

@@ -1,25 +1,30 @@
 //! One HTTP endpoint: what every request to it carries, and how much of an answer is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use serde_json::Value;
 
-use super::super::UpstreamOptions;
 use super::super::hub::Hub;
 use super::super::link::LinkError;
 use super::super::message::Outgoing;
+use super::super::{SeenTool, UpstreamOptions};
+use crate::mirror::{self, Mirrored};
+use crate::outbound::{self, Reach};
 use crate::protocol::{SESSION_HEADER, STATELESS, VERSION_HEADER};
 use crate::seams::UpstreamError;
 
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+/// What is told of a server that somebody without that right put into an internal network.
+const INTERNAL: &str = "it is in an internal network, which only an administrator may open";
 /// Headers that are ours to set, whatever a server's configuration says.
 const OURS: [&str; 11] = [
     "accept",
@@ -57,6 +62,8 @@ pub(in super::super) struct Endpoint {
     /// The configured headers; their values are secret.
     headers: HeaderMap,
     pub(super) options: Arc<UpstreamOptions>,
+    /// The arguments of each tool that headers repeat, as the server last described them.
+    mirrored: ArcSwapOption<HashMap<String, Vec<Mirrored>>>,
 }
 
 impl Endpoint {
@@ -64,6 +71,7 @@ impl Endpoint {
     pub(in super::super) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
+        reach: &Reach,
         options: &Arc<UpstreamOptions>,
     ) -> Result<Self, UpstreamError> {
         let wrong = |reason: &str| UpstreamError::Unavailable(reason.to_owned());
@@ -71,21 +79,48 @@ impl Endpoint {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong("its address is neither http nor https"));
         }
-        let mut builder = Client::builder();
+        reach.check(&url).map_err(|_| wrong(INTERNAL))?;
+        // Redirects are not followed: credentials are for the configured address and no other.
+        let mut builder = reach.client(options.connect_timeout);
         if is_loopback(&url) {
             // A proxy could not reach this machine's own ports, and must not see what goes there.
             builder = builder.no_proxy();
         }
-        let client = builder
-            .connect_timeout(options.connect_timeout)
-            // Credentials are for the configured address and no other.
-            .redirect(Policy::none())
-            .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|_| wrong("no connection can be prepared"))?;
+        let client = builder.build().map_err(|_| wrong("no connection can be prepared"))?;
         let headers =
             configured(headers).ok_or_else(|| wrong("a configured header is not valid"))?;
-        Ok(Self { client, url, headers, options: Arc::clone(options) })
+        let options = Arc::clone(options);
+        Ok(Self { client, url, headers, options, mirrored: ArcSwapOption::empty() })
+    }
+
+    /// These are the tools of the server now.
+    pub(in super::super) fn learn(&self, tools: &[SeenTool]) {
+        let mirrored = |tool: &SeenTool| {
+            let found = mirror::declared(tool.definition.get("inputSchema")?).ok()?;
+            (!found.is_empty()).then(|| (tool.name.clone(), found))
+        };
+        self.mirrored.store(Some(Arc::new(tools.iter().filter_map(mirrored).collect())));
+    }
+
+    /// Whether anybody looked at the tools of the server yet.
+    pub(in super::super) fn has_learnt(&self) -> bool {
+        self.mirrored.load().is_some()
+    }
+
+    /// The headers that repeat arguments of a call.
+    fn repeated(&self, call: &Outgoing) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let all = self.mirrored.load();
+        let name = call.name.as_deref().filter(|_| call.method == "tools/call");
+        let Some(mirrored) = name.and_then(|name| all.as_ref()?.get(name)) else { return headers };
+        let message: Value = serde_json::from_str(&call.text).unwrap_or_default();
+        let arguments = message.pointer("/params/arguments").unwrap_or(&Value::Null);
+        for one in mirrored {
+            if let Some(value) = one.value(arguments) {
+                headers.insert(one.header.clone(), header_text(&value));
+            }
+        }
+        headers
     }
 
     /// Sends a message; gives the answer as soon as it begins.
@@ -101,7 +136,9 @@ impl Endpoint {
                 .header(ACCEPT, "application/json, text/event-stream")
                 .body(text.to_owned());
             if let Some(mirrored) = mirrored.filter(|_| voice.is_stateless) {
-                request = request.header(METHOD_HEADER, header_text(&mirrored.method));
+                request = request
+                    .header(METHOD_HEADER, header_text(&mirrored.method))
+                    .headers(self.repeated(mirrored));
                 if let Some(name) = &mirrored.name {
                     request = request.header(NAME_HEADER, header_text(name));
                 }
@@ -183,6 +220,8 @@ pub(super) fn too_large(limit: usize) -> LinkError {
 fn broken(error: &reqwest::Error) -> LinkError {
     if error.is_timeout() {
         LinkError::Failed(UpstreamError::Timeout)
+    } else if outbound::is_internal(error) {
+        LinkError::unavailable(INTERNAL)
     } else if error.is_connect() {
         LinkError::unavailable("it cannot be reached")
     } else {
@@ -205,7 +244,7 @@ fn configured(headers: &BTreeMap<String, String>) -> Option<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let name: HeaderName = name.parse().ok()?;
-        if !OURS.contains(&name.as_str()) {
+        if !OURS.contains(&name.as_str()) && !name.as_str().starts_with("mcp-param-") {
             let mut value = HeaderValue::from_str(value).ok()?;
             value.set_sensitive(true);
             map.insert(name, value);

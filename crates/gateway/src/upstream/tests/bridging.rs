@@ -137,7 +137,11 @@ async fn a_client_with_a_session_finds_what_a_stateless_server_no_longer_has() {
 async fn a_subscription_of_a_stateless_client_is_named_as_the_client_named_it() {
     let (sender, reply) = stream();
     let reply = Mutex::new(Some(reply));
-    let fake = Fake::stateless(move |_| reply.lock().unwrap().take().unwrap()).await;
+    let fake = Fake::stateless(move |seen| match seen.method() {
+        "subscriptions/listen" => reply.lock().unwrap().take().unwrap(),
+        _ => seen.result(json!({"resultType": "complete", "tools": []})),
+    })
+    .await;
     let client = Client::stateless();
     let (_world, upstream) = World::opened(&fake.url, &client).await;
     let request = json!({"jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen",

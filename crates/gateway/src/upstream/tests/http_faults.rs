@@ -1,12 +1,15 @@
 //! Servers over HTTP that do not behave.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::fake::{Fake, Reply, Seen, events, stream};
 use super::world::{Client, World, ask, call, quick};
-use crate::seams::UpstreamError;
+use crate::rpc;
+use crate::seams::{UpstreamError, Upstreams as _};
 use crate::upstream::UpstreamOptions;
 
 async fn fault(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> UpstreamError {
@@ -109,6 +112,40 @@ async fn a_server_that_fails_all_the_time_is_left_alone() {
     }
 
     assert_eq!(fake.of("tools/call").len(), 5);
+}
+
+#[tokio::test]
+async fn a_server_whose_answers_nobody_could_wait_for_is_left_alone_and_one_canceled_is_not() {
+    let fake = Fake::with_sessions(|seen| match seen.verb {
+        http::Method::POST => Reply::Silence,
+        _ => Reply::Bytes(405, "text/plain", vec![]),
+    })
+    .await;
+    let client = Client::plain();
+    let world = World::new(quick());
+    let server = world.install_http(&fake.url);
+    let upstream = world.open(server, &client).await;
+    let leave = async |cancel: CancellationToken| {
+        let message = rpc::raw(call("1", "x").to_string());
+        let asked = upstream.request(message, Arc::clone(&client) as _, cancel.clone());
+        let patience = Duration::from_millis(30);
+        assert!(tokio::time::timeout(patience, asked).await.is_err());
+    };
+
+    for _ in 0..6 {
+        let cancel = CancellationToken::new();
+        let withdrawn = cancel.clone();
+        cynode_runtime::tasks::Tasks::new().spawn("client", async move { withdrawn.cancel() });
+        let message = rpc::raw(call("1", "x").to_string());
+        let asked = upstream.request(message, Arc::clone(&client) as _, cancel);
+        assert_eq!(asked.await.err(), Some(UpstreamError::Canceled));
+    }
+    assert_eq!(world.pool.at_rest(server), None);
+    for _ in 0..5 {
+        leave(CancellationToken::new()).await;
+    }
+
+    assert!(matches!(world.pool.at_rest(server), Some(UpstreamError::Unavailable(_))));
 }
 
 #[tokio::test]

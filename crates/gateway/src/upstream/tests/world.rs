@@ -17,7 +17,7 @@ use crate::seams::{
     ClientAbout, ClientSide, Gone, SessionKey, Upstream, UpstreamError, Upstreams as _,
 };
 use crate::upstream::{
-    Directory, InstalledServer, NoProcesses, Pool, SeenTool, SpawnSandboxed, UpstreamOptions,
+    Directory, InstalledServer, NoProcesses, Pool, Reach, SeenTool, SpawnSandboxed, UpstreamOptions,
 };
 
 /// Servers that are written down, and what was told of them.
@@ -70,6 +70,8 @@ impl Directory for Register {
 pub(super) struct World {
     pub(super) pool: Arc<Pool>,
     pub(super) register: Arc<Register>,
+    /// How far into the network servers may be that are installed from now on.
+    pub(super) reach: Reach,
 }
 
 pub(super) fn quick() -> UpstreamOptions {
@@ -92,12 +94,13 @@ impl World {
     ) -> Self {
         let register = Arc::new(Register::default());
         let pool = Pool::new(Arc::clone(&register) as _, spawner, options, Tasks::new());
-        Self { pool: Arc::new(pool), register }
+        Self { pool: Arc::new(pool), register, reach: Reach::Anywhere }
     }
 
     pub(super) fn install(&self, slug: &str, transport: Transport) -> ServerId {
         let id = ServerId::generate();
-        let server = InstalledServer { id, slug: slug.to_owned(), transport };
+        let reach = self.reach.clone();
+        let server = InstalledServer { id, slug: slug.to_owned(), transport, reach };
         self.register.servers.lock().unwrap().push(server);
         id
     }

@@ -69,6 +69,7 @@ pub(crate) async fn a_server_reads_back_with_its_secrets_and_hides_them_in_debug
     made.transport = ServerTransport::Http {
         url: "https://mcp.example/mcp".to_owned(),
         headers: [("authorization".to_owned(), "Bearer sesame".to_owned())].into(),
+        may_be_internal: true,
     };
     (made.enabled, made.last_error, made.updated_at) = (false, Some("gone".to_owned()), at(2));
     let row = made.clone();
