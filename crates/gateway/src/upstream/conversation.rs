@@ -241,7 +241,12 @@ async fn say(
     match (answer, greeting) {
         (Ok(answer), _) => Ok(answer?),
         // Some older servers do not answer what they do not know.
-        (Err(_), Greeting::Discover) => Err(GreetingError::NotSpoken),
+        (Err(_), Greeting::Discover) => {
+            if hub.link.abandon() {
+                hub.closed.cancel();
+            }
+            Err(GreetingError::NotSpoken)
+        }
         (Err(_), Greeting::Initialize) => Err(GreetingError::Failed(UpstreamError::Timeout)),
     }
 }

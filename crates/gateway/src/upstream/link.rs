@@ -34,6 +34,12 @@ pub(super) trait Link: Send + Sync {
     /// has a stream of its own in the stateless revision, closing that says it.
     fn tells_cancellation(&self) -> bool;
 
+    /// A greeting was not answered in time. Says whether the next one needs another link, because
+    /// it is unknown what the server makes of a second one after the first.
+    fn abandon(&self) -> bool {
+        false
+    }
+
     /// Whether messages can still be carried.
     fn is_open(&self) -> bool;
 

@@ -292,6 +292,12 @@ impl Link for StdioLink {
         true
     }
 
+    /// A process that is slow to start reads both greetings at once, and may refuse the second.
+    fn abandon(&self) -> bool {
+        self.is_alive.store(false, Ordering::Release);
+        true
+    }
+
     fn is_open(&self) -> bool {
         self.is_alive.load(Ordering::Acquire)
     }

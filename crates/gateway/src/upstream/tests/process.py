@@ -4,6 +4,8 @@ import os
 import sys
 
 canceled = []
+# Says nothing to be discovered, and refuses everything after that.
+is_shy, is_offended = "SHY" in os.environ, False
 
 
 def say(message):
@@ -47,6 +49,10 @@ for line in sys.stdin:
         canceled.append(message["params"]["requestId"])
     elif "id" not in message:
         pass
+    elif is_shy and method == "server/discover":
+        is_offended = True
+    elif is_offended:
+        say({"id": message["id"], "error": {"code": -32600, "message": "too late"}})
     elif method == "initialize":
         say({"id": message["id"], "result": {
             "protocolVersion": "2025-06-18", "serverInfo": {"name": "process", "version": "1"},

@@ -68,6 +68,10 @@ struct Bench {
 }
 
 fn bench(options: UpstreamOptions) -> Bench {
+    bench_with(options, BTreeMap::new())
+}
+
+fn bench_with(options: UpstreamOptions, env: BTreeMap<String, String>) -> Bench {
     let plain = Arc::new(Plain::default());
     let world = World::with_processes(options, Arc::clone(&plain) as _);
     let script = include_str!("process.py").to_owned();
@@ -76,7 +80,7 @@ fn bench(options: UpstreamOptions) -> Bench {
         Transport::Stdio {
             command: "python3".to_owned(),
             args: vec!["-c".to_owned(), script],
-            env: BTreeMap::new(),
+            env,
             allow_network: false,
         },
     );
@@ -98,6 +102,17 @@ impl Bench {
     fn started(&self) -> usize {
         self.plain.started.load(Ordering::SeqCst)
     }
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_answer_a_greeting_is_greeted_otherwise_in_another() {
+    let options = UpstreamOptions { probe_timeout: Duration::from_millis(100), ..quick() };
+    let bench = bench_with(options, [("SHY".to_owned(), "1".to_owned())].into());
+
+    let said = bench.say(&Client::stateless(), "pid").await;
+
+    assert!(said.unwrap().is_u64());
+    assert!(bench.started() > 1);
 }
 
 #[tokio::test]
