@@ -38,6 +38,9 @@ pub use self::interop::{SENTENCES, judge_all, recorded};
 #[derive(Debug, Clone, Copy, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConformanceArgs {
+    /// Judge all that `cargo xtask test` does, as it does: at once, with what is built already
+    #[arg(long, exclusive = true)]
+    pub all: bool,
     /// Judge the gateway too, with the fixture behind it
     #[arg(long)]
     pub through_gateway: bool,
@@ -57,6 +60,10 @@ pub struct ConformanceArgs {
 
 /// Runs what was asked; whether everything that counts passed.
 pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
+    if args.all {
+        let cases = judge_all(out)?;
+        return Ok(cases.iter().all(|case| case.outcome == Outcome::Passed));
+    }
     let wanted = if args.sdks || args.servers { Wanted::ClientsAndServers } else { Wanted::Suites };
     let packages = packages::install(wanted)?;
     build(args)?;
