@@ -4,9 +4,10 @@
 //! HTTP/1.1 and checks every answer. The gateway is measured as it is used: with a token, policy,
 //! schema validation and the audit row durable before the answer. The direct call is the baseline.
 
+mod client;
 mod disk;
 mod load;
-mod peer;
+mod peers;
 mod process;
 mod report;
 mod steady;
@@ -15,11 +16,13 @@ mod subject;
 use std::io::Write;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 
 use self::load::Load;
+use self::peers::Peer;
 use self::process::{Program, Usage};
-use self::report::Measured;
+use self::report::{Measured, Style};
 use self::subject::{Storage, Subject};
 
 const MILLION: usize = 1_000_000;
@@ -46,9 +49,12 @@ pub struct GatewayArgs {
     /// A database to use instead of a new one of the tests' server, which does not wait for its disk
     #[arg(long, value_name = "URL")]
     postgres_url: Option<String>,
-    /// Measure the peer gateway too, if it is installed
+    /// Measure gateways of others too
     #[arg(long)]
     peers: bool,
+    /// Print the table as Markdown
+    #[arg(long)]
+    markdown: bool,
     /// Instead of all that, make a million calls and print the memory after every 100,000
     #[arg(long)]
     million: bool,
@@ -62,21 +68,49 @@ pub async fn run(args: &GatewayArgs, out: &mut (dyn Write + Send)) -> anyhow::Re
         let clients = args.clients.iter().copied().max().unwrap_or(1);
         return steady::run(&gateway, (clients, MILLION), out).await;
     }
-    let direct = Subject::direct(&backend);
-    let mut all = measure(args, &direct, out).await?;
+    let mut all = measure(args, &Subject::direct(&backend), out).await?;
     if !args.direct_only {
         all.extend(measure_ours(args, &backend, out).await?);
     }
+    let mut failures = vec![];
     if args.peers {
-        match peer::start(&backend).await? {
-            Some(peer) => all.extend(measure(args, &peer, out).await?),
-            None => {
-                writeln!(out, "mcp-proxy is not installed: `cargo xtask bench gateway --peers`")?;
+        failures = measure_peers(args, &backend, (&mut all, out)).await?;
+    }
+    let style = if args.markdown { Style::Markdown } else { Style::Plain };
+    write!(out, "\n{}", report::table(&all, style))?;
+    for failure in &failures {
+        writeln!(out, "{failure}")?;
+    }
+    explain(args, out)?;
+    let wrong = all.iter().filter(|one| one.errors > 0).count();
+    if wrong > 0 || !failures.is_empty() {
+        bail!("{} peers were not measured, {wrong} rows have wrong answers", failures.len());
+    }
+    Ok(())
+}
+
+/// Adds what peers did; for each that cannot be measured, why.
+async fn measure_peers(
+    args: &GatewayArgs,
+    backend: &Program,
+    (all, out): (&mut Vec<Measured>, &mut (dyn Write + Send)),
+) -> anyhow::Result<Vec<String>> {
+    let mut failures = vec![];
+    for peer in Peer::ALL {
+        let measured = async {
+            let subject = peers::start(peer, backend).await?;
+            measure(args, &subject, out).await
+        };
+        match measured.await {
+            Ok(rows) => all.extend(rows),
+            Err(error) => {
+                let failure = format!("{} was not measured: {error:#}", peer.name());
+                writeln!(out, "bench gateway: {failure}")?;
+                failures.push(failure);
             }
         }
     }
-    write!(out, "\n{}", report::table(&all))?;
-    explain(args, out)
+    Ok(failures)
 }
 
 /// The gateway on every engine, each with a database of its own.

@@ -109,7 +109,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             tool::succeeds(audit.args(args))?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
-        Command::Bench(Bench::Gateway { args }) => bench::gateway::run(&args)?,
+        Command::Bench(Bench::Gateway { args }) => bench::gateway::run(out, &args)?,
         Command::Bench(Bench::Up { args }) => {
             // The benchmark starts the real binary, which it does not depend on as a crate.
             tool::must_succeed(&mut tool::cargo(&["build", "--release", "-p", "cynode"]))?;

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// A process that ends with this value.
 pub(super) struct Program {
@@ -45,8 +47,12 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         // It may have ended by itself; either way nothing of it stays.
+        let workers = descendants(self.child.id()).unwrap_or_default();
         let _ = self.child.kill();
         let _ = self.child.wait();
+        for worker in workers.into_iter().filter_map(|id| i32::try_from(id).ok()) {
+            let _ = kill(Pid::from_raw(worker), Signal::SIGKILL);
+        }
     }
 }
 
@@ -65,7 +71,7 @@ pub(super) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// What a process used since it began.
+/// What a process and those that it started used since they began.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) cpu: Duration,
@@ -74,6 +80,17 @@ pub(super) struct Usage {
 
 impl Usage {
     pub(super) fn of(process: u32) -> anyhow::Result<Self> {
+        let mut all = Self::of_one(process)?;
+        for child in descendants(process)? {
+            // One that ended meanwhile is of no interest.
+            let Ok(used) = Self::of_one(child) else { continue };
+            all.cpu += used.cpu;
+            all.rss_mib += used.rss_mib;
+        }
+        Ok(all)
+    }
+
+    fn of_one(process: u32) -> anyhow::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
         let status = fs::read_to_string(format!("/proc/{process}/status"))?;
         let ticks = cpu_ticks(&stat).context("the kernel counts in another way")?;
@@ -83,6 +100,32 @@ impl Usage {
         // A tick is a hundredth of a second on every Linux.
         Ok(Self { cpu: Duration::from_millis(ticks * 10), rss_mib: f64::from(kib) / 1024.0 })
     }
+}
+
+/// Every process that `process` started, and that those started.
+fn descendants(process: u32) -> std::io::Result<Vec<u32>> {
+    let mut parents = vec![];
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        parents.extend(parent(&stat).map(|parent| (id, parent)));
+    }
+    let mut found = vec![process];
+    let mut seen = 0;
+    while let Some(&one) = found.get(seen) {
+        let children = parents.iter().filter(|(_, parent)| *parent == one);
+        found.extend(children.map(|(id, _)| *id));
+        seen += 1;
+    }
+    Ok(found.split_off(1))
+}
+
+fn parent(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(1)?.parse().ok()
 }
 
 /// The ticks a process spent, for itself and in the kernel.
@@ -103,5 +146,21 @@ mod tests {
         let stat = "1 (a) b) S 0 1 1 0 -1 4194560 0 0 0 0 250 50 0 0 20 0 1 0";
 
         assert_eq!(cpu_ticks(stat), Some(300));
+        assert_eq!(parent(stat), Some(0));
+    }
+
+    #[test]
+    fn what_a_measured_process_started_is_counted_and_ends_with_it() {
+        let mut command = Command::new("sh");
+        let shell = Program::listen(command.args(["-c", "sleep 600 & echo $!; wait"])).unwrap();
+        let sleeper: u32 = shell.said.trim().parse().unwrap();
+
+        assert_eq!(descendants(shell.id()).unwrap(), [sleeper]);
+        let both = Usage::of(shell.id()).unwrap();
+        assert!(both.rss_mib > Usage::of_one(sleeper).unwrap().rss_mib);
+
+        drop(shell);
+        let stat = fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z ") || stat.contains(") X "), "{stat}");
     }
 }

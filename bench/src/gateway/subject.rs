@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::load::Target;
+use super::client::Target;
 use super::process::{Program, beside_this};
 
 const SLUG: &str = "fixture";
@@ -20,7 +20,7 @@ const START_UP_LOOKS: u32 = 600;
 pub(super) struct Subject<'a> {
     pub(super) name: String,
     pub(super) target: Target,
-    /// Whose CPU time and memory count.
+    /// Whose CPU time and memory count, with those of its children.
     pub(super) process_id: u32,
     // What must live as long: the process, and the directory of its data.
     _program: Option<Program>,
@@ -141,7 +141,8 @@ async fn written(program: &mut Program, file: &Path) -> anyhow::Result<String> {
     bail!("the orchestrator wrote no {}\n{log}", file.display())
 }
 
-async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+/// Sends `body` with a token; the answer, if it is a good one.
+pub(super) async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
     let sent = reqwest::Client::new().post(url).bearer_auth(token).json(body).send().await?;
     let status = sent.status();
     let text = sent.text().await?;

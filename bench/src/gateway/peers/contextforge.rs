@@ -1,0 +1,94 @@
+//! IBM's ContextForge: its token and its rules, SQLite, one worker.
+
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use super::{SECRET, Seat};
+use crate::gateway::client::Target;
+use crate::gateway::process::Program;
+use crate::gateway::subject::post;
+
+const ADMIN: &str = "bench@example.com";
+const TOOL: &str = "fixture-echo";
+
+/// Whether it keeps sessions.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mode {
+    /// No, as it comes.
+    Stateless,
+    /// Yes.
+    Stateful,
+}
+
+/// Starts it, with `upstream` registered and its `echo` in a server of its own.
+pub(super) async fn start(
+    seat: &Seat,
+    upstream: &str,
+    mode: Mode,
+) -> anyhow::Result<(Program, Target)> {
+    let port = seat.port.to_string();
+    let mut command = seat.command("contextforge/bin/mcpgateway");
+    command.args(["--host", "127.0.0.1", "--workers", "1", "--port", &port]);
+    let is_stateful = matches!(mode, Mode::Stateful).to_string();
+    settings(&mut command, seat).env("USE_STATEFUL_SESSIONS", is_stateful);
+    let program = seat.run(&mut command).await?;
+    let token = token(seat)?;
+    let server = register(&seat.address(), &token, upstream).await?;
+    let target = Target {
+        address: seat.address(),
+        path: format!("/v1/servers/{server}/mcp/"),
+        token: Some(token),
+        tool: TOOL.to_owned(),
+    };
+    Ok((program, target))
+}
+
+fn settings<'a>(command: &'a mut Command, seat: &Seat) -> &'a mut Command {
+    let database = format!("sqlite:///{}", seat.path().join("peer.db").display());
+    // It refuses to start when two of its secrets are the same.
+    let secrets = [
+        "JWT_SECRET_KEY",
+        "AUTH_ENCRYPTION_SECRET",
+        "BASIC_AUTH_PASSWORD",
+        "PLATFORM_ADMIN_PASSWORD",
+        "DEFAULT_USER_PASSWORD",
+    ];
+    for (number, name) in secrets.into_iter().enumerate() {
+        command.env(name, format!("{SECRET}-{number}-E9!"));
+    }
+    command
+        .env("DATABASE_URL", database)
+        .env("CACHE_TYPE", "memory")
+        .env("PLATFORM_ADMIN_EMAIL", ADMIN)
+        .env("PASSWORD_CHANGE_ENFORCEMENT_ENABLED", "false")
+        .env("SSRF_ALLOW_LOCALHOST", "true")
+        // A hundred calls a minute, and a lockout after that, would be all that is measured.
+        .env("RATE_LIMITING_ENABLED", "false")
+}
+
+/// A token of the administrator, made by its own tool.
+fn token(seat: &Seat) -> anyhow::Result<String> {
+    let mut command = seat.command("contextforge/bin/python");
+    command.args(["-m", "mcpgateway.utils.create_jwt_token", "--admin", "--exp", "1440"]);
+    command.args(["--username", ADMIN, "--secret", &format!("{SECRET}-0-E9!")]);
+    let output = settings(&mut command, seat).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let token = said.lines().map(str::trim).rfind(|line| line.starts_with("eyJ"));
+    token.map(str::to_owned).context("it made no token")
+}
+
+/// The id of a new virtual server that has the upstream's `echo`.
+async fn register(address: &str, token: &str, upstream: &str) -> anyhow::Result<String> {
+    let at = |path: &str| format!("http://{address}/v1/{path}");
+    let gateway = json!({ "name": "fixture", "url": upstream, "transport": "STREAMABLEHTTP" });
+    post(&at("gateways"), token, &gateway).await?;
+    let tools = reqwest::Client::new().get(at("tools?limit=0")).bearer_auth(token).send().await?;
+    let tools: Value = serde_json::from_str(&tools.text().await?)?;
+    let tool = tools.as_array().and_then(|all| all.iter().find(|tool| tool["name"] == TOOL));
+    let Some(tool) = tool else { bail!("it does not list {TOOL}: {tools}") };
+    let server = json!({ "server": { "name": "bench", "associated_tools": [tool["id"]] } });
+    let made = post(&at("servers"), token, &server).await?;
+    made["id"].as_str().map(str::to_owned).context("it made no server")
+}

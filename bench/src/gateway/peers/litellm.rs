@@ -1,0 +1,32 @@
+//! The MCP gateway of the LiteLLM proxy: a master key, no database.
+
+use std::fs;
+
+use super::{SECRET, Seat};
+use crate::gateway::client::Target;
+use crate::gateway::process::Program;
+
+/// Starts it in front of `upstream`.
+pub(super) async fn start(seat: &Seat, upstream: &str) -> anyhow::Result<(Program, Target)> {
+    let key = format!("sk-{SECRET}");
+    let config = seat.path().join("config.yaml");
+    fs::write(
+        &config,
+        format!(
+            "model_list: []\ngeneral_settings:\n  master_key: {key}\n\
+             mcp_servers:\n  fixture:\n    url: {upstream}\n    transport: http\n"
+        ),
+    )?;
+    let mut command = seat.command("litellm/bin/litellm");
+    command.args(["--host", "127.0.0.1", "--num_workers", "1", "--telemetry", "False"]);
+    command.args(["--port", &seat.port.to_string(), "--config"]).arg(&config);
+    // Otherwise it asks a forge for the prices of models.
+    let program = seat.run(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
+    let target = Target {
+        address: seat.address(),
+        path: "/mcp/".to_owned(),
+        token: Some(key),
+        tool: "fixture-echo".to_owned(),
+    };
+    Ok((program, target))
+}
