@@ -43,7 +43,8 @@ impl Browser {
         let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
         let wanted = json!({ "capabilities": { "alwaysMatch": wanted } });
         let made = browser.ask("/session", wanted).await.unwrap();
-        browser.session += &format!("/session/{}", made["sessionId"].as_str().unwrap());
+        browser.session += "/session/";
+        browser.session += made["sessionId"].as_str().unwrap();
         // Windows have a least width that phones do not have.
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
