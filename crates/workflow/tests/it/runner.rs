@@ -7,9 +7,10 @@ use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::workflow::Outcome;
 use cynode_workflow::runner::{Options, Runner};
+use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, Moment, drive_once};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -193,4 +194,35 @@ async fn a_runner_is_ready_only_while_the_orchestrator_answers_its_claims() {
     };
 
     tokio::join!(runner.run(shutdown.clone()), story);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_of_a_newer_graph_is_given_back_with_the_reason() {
+    let fake = Fake::with_commands(&["make"]);
+    fake.crash_at(Moment::AfterSave, 2);
+    assert!(drive_once(&fake).await.is_none());
+    {
+        let mut world = fake.world();
+        world.lease = None;
+        world.checkpoint.as_mut().unwrap().state["graph_version"] = json!(99);
+    }
+
+    while_running(&fake, seconds(5)).await;
+
+    let expected = "the checkpoint is of graph version 99, and this runner knows 1";
+    assert_eq!(fake.world().put_down.as_deref(), Some(expected));
+    assert_eq!((fake.calls("release"), fake.path().len()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn transitions_keep_the_lease_so_that_only_long_nodes_renew_it() {
+    let commands: Vec<String> = (0..20).map(|number| format!("step {number}")).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let fake = Fake::with_commands(&commands);
+    fake.world().job_takes = Duration::from_secs(3);
+
+    while_running(&fake, seconds(90)).await;
+
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(fake.calls("renew"), 0);
 }

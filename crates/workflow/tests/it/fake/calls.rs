@@ -87,7 +87,7 @@ impl Leases for Fake {
         loop {
             let runnable = {
                 let world = self.world();
-                world.lease.is_none() && !world.is_finished()
+                world.lease.is_none() && world.put_down.is_none() && !world.is_finished()
             };
             if runnable {
                 return Ok(vec![self.grant()]);
