@@ -20,6 +20,7 @@ use clap::Args;
 use cynode_testkit::DurableServer;
 
 use self::drive::Measured;
+use self::floor::Floor;
 use self::subject::Subject;
 
 /// What to measure.
@@ -55,9 +56,9 @@ pub struct WorkflowArgs {
 pub async fn run(args: &WorkflowArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     if !args.no_postgres {
         let server = DurableServer::start()?;
-        floor::measure(&server, args.at_once, out).await?;
+        let floor = floor::measure(&server, args.at_once, out).await?;
         let subject = Subject::start(Some(&server)).await?;
-        measure(args, &subject, out).await?;
+        measure(args, &subject, Some(floor), out).await?;
         drop(subject);
         if args.peers {
             peers::measure(args, &server, out)?;
@@ -65,7 +66,7 @@ pub async fn run(args: &WorkflowArgs, out: &mut (dyn Write + Send)) -> anyhow::R
     }
     if !args.no_sqlite {
         let subject = Subject::start(None).await?;
-        measure(args, &subject, out).await?;
+        measure(args, &subject, None, out).await?;
     }
     Ok(())
 }
@@ -73,6 +74,7 @@ pub async fn run(args: &WorkflowArgs, out: &mut (dyn Write + Send)) -> anyhow::R
 async fn measure(
     args: &WorkflowArgs,
     subject: &Subject<'_>,
+    floor: Option<Floor>,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
     writeln!(out, "\nworkflow on {}", subject.name)?;
@@ -80,9 +82,12 @@ async fn measure(
     // The first runs find cold caches and statements that were not prepared.
     drive::runs(subject, 20, 1).await?;
     writeln!(out, "{}", Measured::HEADER)?;
-    for (runs, slots) in [(args.sequential, 1), (args.runs, args.at_once)] {
+    let rates = [floor.map(|floor| floor.one), floor.map(|floor| floor.many)];
+    let loads = [(args.sequential, 1), (args.runs, args.at_once)];
+    for ((runs, slots), floor) in loads.into_iter().zip(rates) {
         let measured = drive::runs(subject, runs, slots).await?;
-        writeln!(out, "{measured}")?;
+        let ratio = floor.map(|floor| format!("  {:.2} of the floor", measured.rate() / floor));
+        writeln!(out, "{measured}{}", ratio.unwrap_or_default())?;
         out.flush()?;
     }
     long::measure(subject, args.long, out).await?;

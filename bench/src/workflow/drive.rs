@@ -27,6 +27,11 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) const HEADER: &'static str = "at once   runs   steps/s  ms/run  commits/step \
         syncs/step  WAL B/step  CPU µs/step (runner + orchestrator + database)  RSS MiB runner, orchestrator";
+
+    /// Steps a second.
+    pub(super) fn rate(&self) -> f64 {
+        f64::from(self.steps) / self.took.as_secs_f64()
+    }
 }
 
 impl fmt::Display for Measured {
@@ -41,7 +46,7 @@ impl fmt::Display for Measured {
             "{:>7} {:>6} {:>9.0} {:>7.2} {:>13.3} {:>10.3} {:>11.0}  {:>5.0} ({:.0} + {:.0} + {:.0}) {:>31.1}, {:.1}",
             self.slots,
             self.runs,
-            steps / self.took.as_secs_f64(),
+            self.rate(),
             self.took.as_secs_f64() * 1e3 * f64::from(u32::try_from(self.slots).unwrap_or(1))
                 / f64::from(self.runs),
             each(commits),

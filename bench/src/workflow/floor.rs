@@ -9,26 +9,32 @@ use tokio_postgres::NoTls;
 
 const MEASURED: Duration = Duration::from_secs(3);
 
-/// Prints how many single-row commits a second there are, with one client and with `at_once`.
+/// Single-row commits a second, with one client and with many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Floor {
+    pub(super) one: f64,
+    pub(super) many: f64,
+}
+
+/// Measures how many single-row commits a second there are, and prints it.
 pub(super) async fn measure(
     server: &DurableServer,
     at_once: usize,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<()> {
-    write!(out, "single-row commits/s of this PostgreSQL, the floor:")?;
-    for clients in [1, at_once] {
-        let counts = try_join_all((0..clients).map(|_| insert(server.url()))).await?;
-        let total: u32 = counts.iter().sum();
-        let per_second = f64::from(total) / MEASURED.as_secs_f64();
-        write!(
-            out,
-            "  {per_second:.0} with {clients} client{}",
-            if clients == 1 { "" } else { "s" }
-        )?;
-    }
-    writeln!(out)?;
+) -> anyhow::Result<Floor> {
+    let (one, many) = (rate(server, 1).await?, rate(server, at_once).await?);
+    writeln!(
+        out,
+        "single-row commits/s of this PostgreSQL, the floor: {one:.0} with 1 client, \
+         {many:.0} with {at_once}"
+    )?;
     out.flush()?;
-    Ok(())
+    Ok(Floor { one, many })
+}
+
+async fn rate(server: &DurableServer, clients: usize) -> anyhow::Result<f64> {
+    let counts = try_join_all((0..clients).map(|_| insert(server.url()))).await?;
+    Ok(f64::from(counts.iter().sum::<u32>()) / MEASURED.as_secs_f64())
 }
 
 /// Inserts rows of 1 kB for a while; how many there were.

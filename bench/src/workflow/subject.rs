@@ -70,7 +70,8 @@ impl<'a> Subject<'a> {
     /// Creates tasks, whose runs wait from then on.
     pub(super) async fn create(&self, count: u32) -> anyhow::Result<Vec<TaskId>> {
         let client = self.client("admin.token")?;
-        let body: CreateTask = serde_json::from_value(json!({ "commands": ["true"] }))?;
+        let body: CreateTask =
+            serde_json::from_value(json!({ "input_mode": "commands", "commands": ["true"] }))?;
         let made = stream::iter(0..count).map(|_| async {
             let task = client.task_create(&body).await?;
             anyhow::Ok(task.id)

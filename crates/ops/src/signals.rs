@@ -63,7 +63,8 @@ impl Signals {
     pub(crate) fn send(&self, topic: Topic) {
         let told = 1 << topic as u32 | 1 << Topic::Events as u32;
         self.wake(told);
-        if self.engine == Engine::Postgres {
+        // Of events alone nobody is told: there are many, and their readers look often.
+        if self.engine == Engine::Postgres && !matches!(topic, Topic::Events) {
             self.others.untold.fetch_or(told, Ordering::Relaxed);
             self.others.wake.notify_one();
         }

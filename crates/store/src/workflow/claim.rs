@@ -115,15 +115,18 @@ pub(super) async fn begin(
 /// The same as the loop, in one round trip. Each part sees the rows as they were before the
 /// statement; what it needs of the others it takes from what they return.
 async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
+    // Written into the text: a limit that is not known makes the server plan anew for each claim.
+    // Rows have the id of their task, so that they are added at the end of the index.
+    let max = claim.max;
     let sql = format!(
         "WITH picked AS MATERIALIZED (
             SELECT r.id, r.task_id, r.trace_id, r.status FROM runs r JOIN tasks o ON o.id = r.task_id
-            WHERE {CLAIMABLE} ORDER BY r.id LIMIT $3 FOR NO KEY UPDATE OF o SKIP LOCKED
+            WHERE {CLAIMABLE} ORDER BY r.id LIMIT {max} FOR NO KEY UPDATE OF o SKIP LOCKED
         ), granted AS (
             INSERT INTO task_workflow_leases AS l (id, task_id, run_id, lease_id, holder_id, epoch,
                 expires_at, created_at, updated_at)
-            SELECT gen_random_uuid(), p.task_id, p.id, gen_random_uuid(), $4, 1,
-                cynode_after($5), cynode_now(), cynode_now() FROM picked p
+            SELECT p.task_id, p.task_id, p.id, gen_random_uuid(), $3, 1,
+                cynode_after($4), cynode_now(), cynode_now() FROM picked p
             ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id,
                 lease_id = excluded.lease_id, holder_id = excluded.holder_id, epoch = l.epoch + 1,
                 expires_at = excluded.expires_at, updated_at = excluded.updated_at
@@ -132,7 +135,7 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
         ), placed AS (
             INSERT INTO workflow_checkpoints AS c (id, task_id, run_id, state, last_node_id, edge,
                 sequence, base_sequence, epoch, updated_at)
-            SELECT gen_random_uuid(), task_id, run_id, '{{}}', '', '', 0, 0, epoch, cynode_now()
+            SELECT task_id, task_id, run_id, '{{}}', '', '', 0, 0, epoch, cynode_now()
             FROM granted
             ON CONFLICT (task_id) DO UPDATE SET epoch = excluded.epoch, run_id = excluded.run_id,
                 sequence = CASE WHEN c.run_id = excluded.run_id THEN c.sequence ELSE 0 END,
@@ -146,7 +149,7 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
             RETURNING t.id, t.created_by, t.project_id, g.run_id
         ), told AS (
             INSERT INTO events (kind, owner_id, project_id, task_id, data, occurred_at)
-            SELECT $6, created_by, project_id, id, json_build_object('run_id', run_id), cynode_now()
+            SELECT $5, created_by, project_id, id, json_build_object('run_id', run_id), cynode_now()
             FROM begun
         ), driven AS (
             UPDATE runs r SET status = 'running', started_at = coalesce(r.started_at, cynode_now()),
@@ -158,7 +161,7 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
         ORDER BY p.id"
     );
     let Versions { oldest, newest } = claim.versions;
-    let params = params![oldest, newest, claim.max, claim.holder, claim.lease_ms, claim.started];
+    let params = params![oldest, newest, claim.holder, claim.lease_ms, claim.started];
     tx.rows(&sql, params).await?.iter().map(|row| granted(row, claim.holder)).collect()
 }
 
