@@ -131,6 +131,8 @@ fn url_fault(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use cynode_domain::ids::UserId;
+
     use super::*;
 
     #[test]
@@ -149,5 +151,19 @@ mod tests {
         }
         assert!(!is_internal("https://mcp.example.com/"));
         assert!(!is_internal("https://93.184.216.34/"));
+    }
+
+    #[test]
+    fn only_what_an_administrator_writes_down_may_be_in_an_internal_network() {
+        let grant = |is_admin: bool| {
+            let caller = Caller::on_behalf_of(UserId::generate(), "ada".to_owned(), is_admin);
+            let url = "https://mcp.example.com/".to_owned();
+            match transport(&caller, &Transport::Http { url, headers: [].into() }) {
+                Ok(ServerTransport::Http { may_be_internal, .. }) => may_be_internal,
+                Ok(ServerTransport::Stdio { .. }) | Err(_) => panic!("it can be installed"),
+            }
+        };
+
+        assert_eq!((grant(true), grant(false)), (true, false));
     }
 }
