@@ -12,7 +12,7 @@ use crate::tool;
 /// What the benchmark starts, and the benchmark.
 const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-bench"];
 
-/// The peers from PyPI, as they were measured first.
+/// The peers from `PyPI`, as they were measured first.
 const PYTHON_PEERS: &[&str] =
     &["langgraph", "langgraph-checkpoint-postgres", "psycopg[binary,pool]", "dbos"];
 

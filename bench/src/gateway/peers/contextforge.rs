@@ -1,4 +1,4 @@
-//! IBM's ContextForge: its token and its rules, SQLite, one worker.
+//! IBM's `ContextForge`: its token and its rules, SQLite, one worker.
 
 use std::process::Command;
 

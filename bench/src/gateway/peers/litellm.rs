@@ -1,4 +1,4 @@
-//! The MCP gateway of the LiteLLM proxy: a master key, no database.
+//! The MCP gateway of the `LiteLLM` proxy: a master key, no database.
 
 use std::fs;
 
