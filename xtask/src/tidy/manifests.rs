@@ -8,9 +8,13 @@ use crate::fault::Fault;
 
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
 
-/// Reports dependencies and lints that a member declares for itself.
+/// Reports dependencies and lints that a member declares for itself. A package that heads a
+/// workspace of its own is no member of ours.
 pub fn check(path: &str, text: &str, findings: &mut Findings) -> Result<()> {
     let manifest: Table = text.parse()?;
+    if manifest.contains_key("workspace") {
+        return Ok(());
+    }
     for section in SECTIONS {
         let Some(dependencies) = manifest.get(*section).and_then(Value::as_table) else {
             continue;
@@ -72,6 +76,13 @@ mod tests {
 
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("crates/x/Cargo.toml:2: serde is declared here"), "{found:?}");
+    }
+
+    #[test]
+    fn a_package_that_heads_its_own_workspace_is_left_alone() {
+        let text = "[workspace]\n[package]\nname = \"peer\"\n[dependencies]\nserde = \"1\"\n";
+
+        assert_eq!(faults(text), Vec::<String>::new());
     }
 
     #[test]
