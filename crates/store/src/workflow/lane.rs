@@ -9,7 +9,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use cynode_domain::changes::StateRecord;
-use cynode_domain::ids::TaskId;
+use cynode_domain::ids::{JobId, TaskId};
 use deadpool_postgres::{Object, Pool};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -91,11 +91,11 @@ impl Writer {
             drop(Object::take(connection));
         }
         match outcome {
-            Ok(moved) => {
+            Ok(written) => {
                 for Waiting { wanted, reply } in batch {
-                    let found = moved.iter().find(|(task, _)| *task == wanted.held.task);
+                    let found = written.iter().find(|(task, _)| *task == wanted.held.task);
                     // A caller that went away sends the same move again, and is told then.
-                    let _ = reply.send(Ok(found.map(|(_, moved)| *moved)));
+                    let _ = reply.send(Ok(found.map(|(_, how)| *how)));
                 }
             }
             // One of them cannot be written: on the slow way it fails alone.
@@ -126,11 +126,11 @@ impl Writer {
         let statement = connection.prepare_cached(sql).await?;
         let rows = Columns::of(moves)?;
         let answer = connection.query(&statement, &rows.params(is_closing)).await?;
-        let moved = answer.iter().map(|row| {
+        let written = answer.iter().map(|row| {
             let task: Uuid = row.try_get("task_id")?;
             Ok((TaskId::from(task), Moved { is_awaited: row.try_get("is_awaited")? }))
         });
-        moved.collect::<Result<_, tokio_postgres::Error>>().map_err(Error::from)
+        written.collect::<Result<_, tokio_postgres::Error>>().map_err(Error::from)
     }
 }
 
@@ -191,7 +191,7 @@ impl Columns {
         self.node.push(wanted.node.clone());
         self.edge.push(wanted.edge.clone());
         self.step_index.push(wanted.subject.0.map(i64::from));
-        self.job.push(wanted.subject.1.map(|job| job.as_uuid()));
+        self.job.push(wanted.subject.1.map(JobId::as_uuid));
         let (state, changes) = match &wanted.record {
             StateRecord::Whole(state) => (Some(state.to_string()), None),
             StateRecord::Changes(changes) => {

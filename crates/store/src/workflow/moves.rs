@@ -105,13 +105,11 @@ impl MoveStore for Tx {
         };
         history_insert(self, run, wanted).await?;
         tell(self, run, wanted.held.task, (&wanted.event, wanted.subject.1)).await?;
-        match &wanted.close {
-            Some(close) => end(self, run, wanted, close).await.map(Some),
-            None => {
-                extend(self, wanted).await?;
-                Ok(Some(Moved { is_awaited: false }))
-            }
+        if let Some(close) = &wanted.close {
+            return end(self, run, wanted, close).await.map(Some);
         }
+        extend(self, wanted).await?;
+        Ok(Some(Moved { is_awaited: false }))
     }
 
     async fn position_open(&mut self, held: Held, run: RunId) -> Result<(), Error> {
