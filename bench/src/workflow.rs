@@ -17,11 +17,10 @@ mod waiting;
 use std::io::Write;
 
 use clap::Args;
-use cynode_testkit::DurableServer;
 
 use self::drive::Measured;
 use self::floor::Floor;
-use self::subject::Subject;
+use self::subject::{Database, Subject};
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -41,6 +40,9 @@ pub struct WorkflowArgs {
     /// How many runs wait
     #[arg(long, default_value_t = 10_000)]
     waiting: u32,
+    /// An empty database of a server on this machine, instead of a new server
+    #[arg(long, value_name = "URL")]
+    postgres_url: Option<String>,
     /// Leave `PostgreSQL` out
     #[arg(long)]
     no_postgres: bool,
@@ -55,13 +57,15 @@ pub struct WorkflowArgs {
 /// Measures, and prints tables to `out`.
 pub async fn run(args: &WorkflowArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     if !args.no_postgres {
-        let server = DurableServer::start()?;
+        let server = Database::start(args.postgres_url.as_deref()).await?;
         let floor = floor::measure(&server, args.at_once, out).await?;
         let subject = Subject::start(Some(&server)).await?;
         measure(args, &subject, Some(floor), out).await?;
         drop(subject);
-        if args.peers {
-            peers::measure(args, &server, out)?;
+        if args.peers
+            && let Some(server) = &server.server
+        {
+            peers::measure(args, server, out)?;
         }
     }
     if !args.no_sqlite {

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cynode_testkit::DurableServer;
 use futures_util::future::try_join_all;
 use tokio_postgres::NoTls;
+
+use super::subject::Database;
 
 const MEASURED: Duration = Duration::from_secs(3);
 
@@ -18,7 +19,7 @@ pub(super) struct Floor {
 
 /// Measures how many single-row commits a second there are, and prints it.
 pub(super) async fn measure(
-    server: &DurableServer,
+    server: &Database,
     at_once: usize,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<Floor> {
@@ -32,8 +33,8 @@ pub(super) async fn measure(
     Ok(Floor { one, many })
 }
 
-async fn rate(server: &DurableServer, clients: usize) -> anyhow::Result<f64> {
-    let counts = try_join_all((0..clients).map(|_| insert(server.url()))).await?;
+async fn rate(server: &Database, clients: usize) -> anyhow::Result<f64> {
+    let counts = try_join_all((0..clients).map(|_| insert(server.url.clone()))).await?;
     Ok(f64::from(counts.iter().sum::<u32>()) / MEASURED.as_secs_f64())
 }
 

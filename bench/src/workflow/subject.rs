@@ -26,18 +26,40 @@ pub(super) struct Subject<'a> {
     process: Child,
     directory: TempDir,
     address: String,
-    pub(super) server: Option<&'a DurableServer>,
+    pub(super) server: Option<&'a Database>,
+}
+
+/// A PostgreSQL under measurement.
+pub(super) struct Database {
+    pub(super) url: String,
+    /// The server's first process, whose children all others are.
+    pub(super) process_id: u32,
+    /// It ends with this value.
+    pub(super) server: Option<DurableServer>,
+}
+
+impl Database {
+    /// A new server, or the one at `url` if it runs on this machine.
+    pub(super) async fn start(url: Option<&str>) -> anyhow::Result<Self> {
+        if let Some(url) = url {
+            let process_id = super::usage::server_of(url).await?;
+            return Ok(Self { url: url.to_owned(), process_id, server: None });
+        }
+        let server = DurableServer::start()?;
+        let (url, process_id) = (server.url(), server.process_id()?);
+        Ok(Self { url, process_id, server: Some(server) })
+    }
 }
 
 impl<'a> Subject<'a> {
     /// Starts one over a new database of `server`, or over SQLite.
-    pub(super) async fn start(server: Option<&'a DurableServer>) -> anyhow::Result<Self> {
+    pub(super) async fn start(server: Option<&'a Database>) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
         let program = std::env::current_exe()?.with_file_name("cynode-orchestrator");
         let mut command = Command::new(program);
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
         if let Some(server) = server {
-            command.args(["--database-url", &server.url()]);
+            command.args(["--database-url", &server.url]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(fs::File::create(directory.path().join("log"))?);
@@ -51,7 +73,7 @@ impl<'a> Subject<'a> {
 
     /// A client with this token of the data directory.
     pub(super) fn client(&self, token: &str) -> anyhow::Result<Client> {
-        let token = secret_file::read(&self.directory.path().join(token))?;
+        let token = secret_file::read(self.directory.path().join(token))?;
         Ok(Client::new(&format!("http://{}", self.address), token)?)
     }
 
@@ -64,7 +86,7 @@ impl<'a> Subject<'a> {
     pub(super) fn database_url(&self) -> String {
         let file = self.directory.path().join("cynode.db");
         let embedded = || format!("sqlite:{}", file.display());
-        self.server.map_or_else(embedded, DurableServer::url)
+        self.server.map_or_else(embedded, |server| server.url.clone())
     }
 
     /// Creates tasks, whose runs wait from then on.

@@ -4,10 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cynode_testkit::DurableServer;
 use tokio_postgres::NoTls;
 
-use super::subject::Subject;
+use super::subject::{Database, Subject};
 
 /// What was used since everything began, or between two moments.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +30,7 @@ impl Usage {
             ..Self::default()
         };
         if let Some(server) = subject.server {
-            usage.database = family(server.process_id()?);
+            usage.database = family(server.process_id);
             let counted = counters(server).await?;
             (usage.commits, usage.syncs, usage.wal_bytes) = counted;
         }
@@ -56,11 +55,12 @@ impl Usage {
 }
 
 /// Commits, syncs and bytes of the write-ahead log of a server so far.
-async fn counters(server: &DurableServer) -> anyhow::Result<(i64, i64, i64)> {
-    let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await?;
+async fn counters(server: &Database) -> anyhow::Result<(i64, i64, i64)> {
+    let (client, connection) = tokio_postgres::connect(&server.url, NoTls).await?;
     // Other sessions report what they did within a second of going idle.
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    let sql = "SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'),
+    let sql =
+        "SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
         wal_sync, wal_bytes::bigint FROM pg_stat_wal";
     tokio::select! {
         row = client.query_one(sql, &[]) => {
@@ -69,6 +69,19 @@ async fn counters(server: &DurableServer) -> anyhow::Result<(i64, i64, i64)> {
         }
         ended = connection => { ended?; anyhow::bail!("the connection ended") }
     }
+}
+
+/// The first process of the server at `url`, which runs on this machine.
+pub(super) async fn server_of(url: &str) -> anyhow::Result<u32> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let backend: i32 = tokio::select! {
+        row = client.query_one("SELECT pg_backend_pid()", &[]) => row?.get(0),
+        ended = connection => { ended?; anyhow::bail!("the connection ended") }
+    };
+    let stat = fs::read_to_string(format!("/proc/{backend}/stat"))
+        .context("the server does not run on this machine")?;
+    let (parent, _) = parent_and_ticks(&stat).context("the kernel counts in another way")?;
+    Ok(parent)
 }
 
 /// CPU time of a process so far.

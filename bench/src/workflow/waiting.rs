@@ -72,7 +72,7 @@ async fn make(subject: &Subject<'_>, count: u32) -> anyhow::Result<()> {
                 if let Some(run) = run {
                     tx.run_set_status(run.id, RunStatus::Canceled).await?;
                 }
-                Ok::<_, Error>(tx.task_get(on).await?)
+                tx.task_get(on).await
             })
         })
         .await?;

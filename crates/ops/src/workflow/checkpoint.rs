@@ -105,7 +105,7 @@ fn wanted(request: SaveCheckpoint) -> Result<Move, WorkflowError> {
         duration_ms: request.duration_ms,
         lease_ms: request.lease_ms.map(|asked| lease_ms(Some(asked))).transpose()?,
         event: Told { kind: "workflow.transition", data },
-        close: request.finish.map(close),
+        close: request.finish.as_ref().map(close),
     })
 }
 
@@ -113,7 +113,7 @@ fn held(hold: Hold) -> Held {
     Held { task: hold.task_id, lease: hold.lease_id, epoch: hold.epoch }
 }
 
-fn close(finish: Finish) -> Close {
+fn close(finish: &Finish) -> Close {
     let (task, run) = match finish.outcome {
         Outcome::Completed => (TaskStatus::Completed, RunStatus::Completed),
         Outcome::Failed => (TaskStatus::Failed, RunStatus::Failed),

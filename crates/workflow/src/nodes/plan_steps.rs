@@ -3,7 +3,7 @@
 use cynode_domain::plan::{self, Plan};
 
 use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Request, RunState};
+use crate::state::{Request, RunState, Shared};
 
 /// Turns the request into steps.
 #[derive(Debug)]
@@ -11,10 +11,10 @@ pub struct PlanSteps;
 
 impl Node for PlanSteps {
     const NAME: &'static str = "plan_steps";
-    type Input = Request;
+    type Input = Shared<Request>;
     type Output = Plan;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, request: Request) -> Result<Plan, NodeError> {
+    async fn run(&self, _cx: &mut NodeCx<'_>, request: Self::Input) -> Result<Plan, NodeError> {
         let request = plan::Request {
             mode: request.mode,
             prompt: &request.prompt,
@@ -26,8 +26,8 @@ impl Node for PlanSteps {
 }
 
 impl On<RunState> for PlanSteps {
-    fn input(state: &RunState) -> Result<Request, NodeError> {
-        let request = state.request.as_ref().map(|request| Request::clone(request));
+    fn input(state: &RunState) -> Result<Shared<Request>, NodeError> {
+        let request = state.request.clone();
         request.ok_or_else(|| NodeError::Denied("the state holds no request to plan".to_owned()))
     }
 
