@@ -38,8 +38,7 @@ impl Runner {
 
     pub(crate) async fn claim(&self, wait_ms: u32) -> Option<GrantView> {
         let holder_id = self.holder;
-        let body =
-            ClaimRun { holder_id, lease_ms: None, wait_ms, max: None, graph_versions: None };
+        let body = ClaimRun { holder_id, lease_ms: None, wait_ms, max: None, graph_versions: None };
         self.client.workflow_claim(&body).await.unwrap().grant
     }
 

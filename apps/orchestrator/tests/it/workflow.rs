@@ -197,8 +197,7 @@ pub(crate) async fn lease_times_out_of_range_are_refused(harness: Harness) {
     for lease_ms in [0, 999, 3_600_001] {
         refused(runner.start_for(task, lease_ms).await, 400);
         let (holder_id, lease_ms) = (runner.holder, Some(lease_ms));
-        let body =
-            ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
+        let body = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
         refused(runner.client.workflow_claim(&body).await, 400);
     }
 }
