@@ -81,7 +81,9 @@ pub async fn run(args: &GatewayArgs, out: &mut (dyn Write + Send)) -> anyhow::Re
     for failure in &failures {
         writeln!(out, "{failure}")?;
     }
-    explain(args, out)?;
+    if !args.direct_only {
+        explain(args, out)?;
+    }
     let wrong = all.iter().filter(|one| one.errors > 0).count();
     if wrong > 0 || !failures.is_empty() {
         bail!("{} peers were not measured, {wrong} rows have wrong answers", failures.len());

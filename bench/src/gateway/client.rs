@@ -58,7 +58,10 @@ impl<'a> Client<'a> {
         let (head, body) = client.exchange("POST", HELLO).await?;
         let agreed = message(&body)
             .and_then(|answer| Some(answer["result"]["protocolVersion"].as_str()?.to_owned()))
-            .with_context(|| format!("no session was opened: {head}\n{body}"))?;
+            .with_context(|| {
+                let status = head.lines().next().unwrap_or_default();
+                format!("no session was opened: {status}: {body}")
+            })?;
         client.session = format!("MCP-Protocol-Version: {agreed}\r\n");
         if let Some(session) = header(&head, "mcp-session-id") {
             client.has_session = true;

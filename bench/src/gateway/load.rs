@@ -11,7 +11,7 @@ use super::client::{Client, Target};
 use crate::sample::Sample;
 
 /// Longer than any answer takes; whoever says nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// So many clients, each with a session and a connection of its own.
 pub(super) struct Load<'a> {

@@ -139,6 +139,8 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -151,8 +153,12 @@ mod tests {
 
     #[test]
     fn what_a_measured_process_started_is_counted_and_ends_with_it() {
+        let (mut until_all_ended, held_by_both) = std::io::pipe().unwrap();
         let mut command = Command::new("sh");
-        let shell = Program::listen(command.args(["-c", "sleep 600 & echo $!; wait"])).unwrap();
+        command.args(["-c", "sleep 600 & echo $!; wait"]).stderr(held_by_both);
+        let shell = Program::listen(&mut command).unwrap();
+        // The command has the writing end as well.
+        drop(command);
         let sleeper: u32 = shell.said.trim().parse().unwrap();
 
         assert_eq!(descendants(shell.id()).unwrap(), [sleeper]);
@@ -160,15 +166,6 @@ mod tests {
         assert!(both.rss_mib > Usage::of_one(sleeper).unwrap().rss_mib);
 
         drop(shell);
-        // A killed process is there until the kernel has come round to it.
-        assert!((0..1000).any(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            has_ended(sleeper)
-        }));
-    }
-
-    fn has_ended(process: u32) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+        assert_eq!(until_all_ended.read(&mut [0]).unwrap(), 0);
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn start(
     let server = register(&seat.address(), &token, upstream).await?;
     let target = Target {
         address: seat.address(),
-        path: format!("/v1/servers/{server}/mcp/"),
+        path: format!("/servers/{server}/mcp/"),
         token: Some(token),
         tool: TOOL.to_owned(),
     };
