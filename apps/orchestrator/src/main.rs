@@ -22,6 +22,6 @@ fn main() -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let shutdown = Shutdown::on_signals(&Tasks::new())?;
-        cynode_orchestrator::run(cli, shutdown).await
+        Box::pin(cynode_orchestrator::run(cli, shutdown)).await
     })
 }
