@@ -76,7 +76,7 @@ pub(super) async fn keep(leases: &dyn Leases, hold: Hold, lease: &KeptLease) -> 
 
 /// Asks until there is an answer; gives the new end of the lease.
 async fn renewed(leases: &dyn Leases, hold: Hold, life: Duration) -> Result<Instant, Lost> {
-    let backoff = Backoff { first: Duration::from_millis(100), cap: life / 6 };
+    let backoff = Backoff { first: Duration::from_millis(100), cap: life / 12 };
     let body = RenewLease { hold, lease_ms: Some(millis(life)) };
     let mut failures = 0;
     loop {
