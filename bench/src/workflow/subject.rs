@@ -94,7 +94,12 @@ impl<'a> Subject<'a> {
         let client = self.client("admin.token")?;
         let body: CreateTask =
             serde_json::from_value(json!({ "input_mode": "commands", "commands": ["true"] }))?;
-        let made = stream::iter(0..count).map(|_| async {
+        let body = &body;
+        let client = &client;
+        let made = stream::iter(0..count).map(|number| async move {
+            // Its own name: many tasks of one name are numbered one after the other.
+            let name = format!("bench-{}-{number}", TaskId::generate());
+            let body = CreateTask { task_name: Some(name), ..body.clone() };
             let task = client.task_create(&body).await?;
             anyhow::Ok(task.id)
         });

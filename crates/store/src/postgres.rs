@@ -14,6 +14,11 @@ use crate::workflow::lane::MoveLane;
 use crate::{Error, Move, Moved, Notices, Tx};
 
 const CONNECTIONS: usize = 16;
+const STEADY_CONNECTIONS: usize = 8;
+/// Statements are planned once, and look rows up by their keys: a plan that was made while tables were
+/// empty stays good, and none is made anew for each call.
+const STEADY: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+    -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 /// How long a caller waits for a connection before it is told that the database is busy.
 const WAIT: Duration = Duration::from_secs(10);
 /// Waiting appends; more than this and callers wait for room.
@@ -26,6 +31,8 @@ const BATCH: usize = 256;
 pub(crate) struct Postgres {
     url: Arc<str>,
     pool: Pool,
+    /// For statements that are made all the time: see [`STEADY`].
+    steady: Pool,
     appends: mpsc::Sender<Queued>,
     moves: MoveLane,
 }
@@ -40,10 +47,14 @@ impl Postgres {
         let timeouts = Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) };
         config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(CONNECTIONS) });
         let pool = config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
+        config.options = Some(STEADY.to_owned());
+        config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(STEADY_CONNECTIONS) });
+        let steady =
+            config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
         let (appends, queue) = mpsc::channel(QUEUE);
         spawn_committer(pool.clone(), queue);
-        let moves = MoveLane::open(pool.clone());
-        Ok(Self { url: url.into(), pool, appends, moves })
+        let moves = MoveLane::open(steady.clone());
+        Ok(Self { url: url.into(), pool, steady, appends, moves })
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
@@ -78,9 +89,9 @@ impl Postgres {
         });
     }
 
-    /// Runs `body`, whose statements are each a transaction of their own.
+    /// Runs `body`, whose statements are each a transaction of their own and find rows by keys.
     pub(crate) async fn run_bare<T, E: From<Error>>(&self, body: Body<T, E>) -> Result<T, E> {
-        let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
+        let mut tx = Tx::postgres(self.steady.get().await.map_err(Error::from)?);
         // A caller that goes away in the middle of a statement takes the connection with it.
         tx.set_open(true);
         let outcome = run_guarded(body, &mut tx).await;

@@ -22,10 +22,6 @@ const QUEUE: usize = 1024;
 /// Moves that share one statement at most.
 const BATCH: usize = 64;
 
-/// The plan is made once and looks rows up by their keys, also on tables that were empty then.
-const SESSION: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
-
 /// The queue of moves. The writer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct MoveLane {
@@ -38,6 +34,7 @@ struct Waiting {
 }
 
 impl MoveLane {
+    /// Moves through a connection of `pool`, which plans each statement once.
     #[expect(clippy::disallowed_methods, reason = "ends by itself when the store is dropped")]
     pub(crate) fn open(pool: Pool) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
@@ -57,7 +54,7 @@ impl MoveLane {
 
 struct Writer {
     pool: Pool,
-    /// Kept, because it is prepared for the statement.
+    /// Kept, because it has the statements prepared.
     connection: Option<Object>,
 }
 
@@ -116,9 +113,7 @@ impl Writer {
 
     async fn execute(&mut self, moves: &[&Move]) -> Result<Vec<(TaskId, Moved)>, Error> {
         if self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
-            let connection = self.pool.get().await?;
-            connection.batch_execute(SESSION).await?;
-            self.connection = Some(connection);
+            self.connection = Some(self.pool.get().await?);
         }
         let connection = self.connection.as_ref().ok_or(Error::Closed)?;
         let is_closing = moves.iter().any(|wanted| wanted.close.is_some());
@@ -338,7 +333,7 @@ const CLOSING: &str = concat!(
     ),
     ", closing AS MATERIALIZED (
         SELECT t.id FROM held h JOIN tasks t ON t.id = h.task_id
-        WHERE h.task_status IS NOT NULL AND NOT t.closed AND t.status = 'running'
+        WHERE h.task_status IS NOT NULL AND t.status = 'running'
         FOR NO KEY UPDATE OF t SKIP LOCKED
     ), ready AS MATERIALIZED (
         SELECT * FROM held h
