@@ -19,9 +19,8 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use self::load::Load;
 use self::peers::Peer;
-use self::process::{Program, Usage};
+use self::process::Program;
 use self::report::{Measured, Style};
 use self::subject::{Storage, Subject};
 
@@ -128,7 +127,7 @@ async fn measure_ours(
         storages.push(Storage::Postgres(url.clone()));
     } else if !args.no_postgres {
         let made = database.insert(cynode_testkit::postgres_database().await);
-        storages.push(Storage::Postgres(made.url.clone()));
+        storages.push(Storage::PostgresOfTests(made.url.clone()));
     }
     for storage in storages {
         let gateway = subject::gateway(backend, storage).await?;
@@ -162,11 +161,9 @@ async fn measure(
     for &clients in &args.clients {
         writeln!(out, "bench gateway: {}, {clients} clients", subject.name)?;
         out.flush()?;
-        let load = Load { target: &subject.target, clients };
+        let load = subject.load(clients);
         load.run(Duration::from_secs(args.warm_up)).await?;
-        let before = Usage::of(subject.process_id)?;
         let calls = load.run(Duration::from_secs(args.seconds)).await?;
-        let after = Usage::of(subject.process_id)?;
         let count = u32::try_from(calls.latencies.len().max(1))?;
         all.push(Measured {
             subject: subject.name.clone(),
@@ -175,8 +172,8 @@ async fn measure(
             median: calls.latencies.percentile(50),
             slow: calls.latencies.percentile(99),
             errors: calls.errors,
-            cpu_micros: after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / f64::from(count),
-            rss_mib: after.rss_mib,
+            cpu_micros: calls.cpu.as_secs_f64() * 1e6 / f64::from(count),
+            rss_mib: calls.rss_mib,
         });
     }
     Ok(all)

@@ -8,15 +8,21 @@ use futures_util::future::try_join_all;
 use tokio::time::timeout;
 
 use super::client::{Client, Target};
+use super::process::Usage;
 use crate::sample::Sample;
 
 /// Longer than any answer takes; whoever says nothing for so long is given up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Times a second: who listens may not know its upstream yet.
+const PROBES: u32 = 20;
+
 /// So many clients, each with a session and a connection of its own.
 pub(super) struct Load<'a> {
     pub(super) target: &'a Target,
     pub(super) clients: usize,
+    /// Whose CPU time and memory count, with those of its children.
+    pub(super) process_id: u32,
 }
 
 /// What came of a load.
@@ -24,6 +30,10 @@ pub(super) struct Calls {
     pub(super) latencies: Sample,
     pub(super) errors: usize,
     pub(super) took: Duration,
+    /// What the calls alone cost; sessions are opened before and closed after.
+    pub(super) cpu: Duration,
+    /// The memory after the last call.
+    pub(super) rss_mib: f64,
 }
 
 impl Load<'_> {
@@ -43,10 +53,16 @@ impl Load<'_> {
     async fn run_while(&self, goes_on: impl Fn() -> bool) -> anyhow::Result<Calls> {
         let clients = (0..self.clients).map(|number| Client::open(self.target, number));
         let clients = try_join_all(clients).await?;
-        let begun = Instant::now();
+        let (before, begun) = (Usage::of(self.process_id)?, Instant::now());
         let done = try_join_all(clients.into_iter().map(|client| calls(client, &goes_on))).await?;
-        let took = begun.elapsed();
-        let mut all = Calls { latencies: Sample::default(), errors: 0, took };
+        let (took, after) = (begun.elapsed(), Usage::of(self.process_id)?);
+        let mut all = Calls {
+            latencies: Sample::default(),
+            errors: 0,
+            took,
+            cpu: after.cpu.saturating_sub(before.cpu),
+            rss_mib: after.rss_mib,
+        };
         for (client, latencies, errors) in done {
             for latency in latencies {
                 all.latencies.push(latency);
@@ -58,8 +74,21 @@ impl Load<'_> {
     }
 }
 
+/// Waits until a call is answered right.
+pub(super) async fn passes_calls(target: &Target) -> anyhow::Result<()> {
+    let mut probed = probe(target).await;
+    for _ in 1..PROBES {
+        if probed.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        probed = probe(target).await;
+    }
+    probed.context("it does not pass an echo call")
+}
+
 /// One call whose answer must be right.
-pub(super) async fn probe(target: &Target) -> anyhow::Result<()> {
+async fn probe(target: &Target) -> anyhow::Result<()> {
     let call = async {
         let mut client = Client::open(target, 0).await?;
         let answered = client.call(1).await?;

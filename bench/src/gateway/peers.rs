@@ -3,7 +3,7 @@
 //! Start at [`start`]. `cargo xtask bench gateway --peers` installs them beside the build, below
 //! `peers`: `<slug>.installed` holds the version, `<slug>.failed` why there is none. Each runs as its
 //! documents say, with one worker; what keeps it from being called this often, such as a limit of
-//! calls a minute, is switched off. None of them keeps a durable record of a call.
+//! calls a minute, is switched off. None is set up to keep a durable record of a call.
 
 mod contextforge;
 mod litellm;
@@ -20,15 +20,12 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use self::contextforge::Mode;
-use super::client::Target;
 use super::load;
 use super::process::Program;
 use super::subject::Subject;
 
 /// Times 100 ms; the slowest peers migrate a database first.
 const START_UP_LOOKS: u32 = 1800;
-/// Times a second: a peer may listen before it knows its upstream.
-const PROBES: u32 = 20;
 /// What a bearer is checked against; the peers live for one run, on loopback.
 const SECRET: &str = "a-secret-of-one-benchmark-Qx7-01";
 
@@ -79,7 +76,7 @@ pub(super) async fn start(peer: Peer, backend: &Program) -> anyhow::Result<Subje
         Peer::ContextForgeStateful => contextforge::start(&seat, upstream, Mode::Stateful).await,
         Peer::LiteLlm => litellm::start(&seat, upstream).await,
     }?;
-    passes_calls(&target).await?;
+    load::passes_calls(&target).await?;
     let name = format!("{} {version}", peer.name());
     Ok(Subject::before(backend, &name, target, program, seat.directory))
 }
@@ -96,18 +93,6 @@ fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
             Err(_) => bail!("it is not installed: run `cargo xtask bench gateway --peers`"),
         },
     }
-}
-
-async fn passes_calls(target: &Target) -> anyhow::Result<()> {
-    let mut probed = load::probe(target).await;
-    for _ in 1..PROBES {
-        if probed.is_ok() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        probed = load::probe(target).await;
-    }
-    probed.context("it does not pass an echo call")
 }
 
 /// What a peer is started with: where it is installed, a directory and a port of its own.

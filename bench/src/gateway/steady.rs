@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::load::Load;
+use super::load::Calls;
 use super::process::Usage;
 use super::subject::Subject;
 
@@ -22,12 +22,11 @@ pub(super) async fn run(
     let mut made = 0;
     while made < calls {
         let step = STEP.min(calls - made);
-        let load = Load { target: &subject.target, clients };
-        let done = load.run_calls(step).await?;
+        let done = subject.load(clients).run_calls(step).await?;
         made += step;
         let rate = f64::from(u32::try_from(step)?) / done.took.as_secs_f64();
-        let rss = Usage::of(subject.process_id)?.rss_mib;
-        writeln!(out, "{made:>10} {rate:>9.0} {rss:>9.1} {:>9}", done.errors)?;
+        let Calls { rss_mib, errors, .. } = done;
+        writeln!(out, "{made:>10} {rate:>9.0} {rss_mib:>9.1} {errors:>9}")?;
         out.flush()?;
     }
     Ok(())

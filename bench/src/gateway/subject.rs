@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::Target;
+use super::load::{self, Load};
 use super::process::{Program, beside_this};
 
 const SLUG: &str = "fixture";
@@ -47,6 +48,11 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// So many clients that call it.
+    pub(super) const fn load(&self, clients: usize) -> Load<'_> {
+        Load { target: &self.target, clients, process_id: self.process_id }
+    }
+
     /// A program in front of the fixture.
     pub(super) fn before(
         backend: &'a Program,
@@ -79,6 +85,8 @@ pub(super) enum Storage {
     SqliteInMemory,
     /// On the server at this URL.
     Postgres(String),
+    /// On the server of the tests, at this URL, which does not wait for its disk.
+    PostgresOfTests(String),
 }
 
 impl Storage {
@@ -87,13 +95,14 @@ impl Storage {
             Self::Sqlite => "gateway, SQLite",
             Self::SqliteInMemory => "gateway, SQLite in memory",
             Self::Postgres(_) => "gateway, PostgreSQL",
+            Self::PostgresOfTests(_) => "gateway, PostgreSQL without fsync",
         }
     }
 
     fn directory(&self) -> std::io::Result<TempDir> {
         let place = match self {
             Self::SqliteInMemory => PathBuf::from("/dev/shm"),
-            Self::Sqlite | Self::Postgres(_) => std::env::temp_dir(),
+            Self::Sqlite | Self::Postgres(_) | Self::PostgresOfTests(_) => std::env::temp_dir(),
         };
         tempfile::Builder::new().prefix("cynode-bench-").tempdir_in(place)
     }
@@ -104,7 +113,7 @@ pub(super) async fn gateway(backend: &Program, storage: Storage) -> anyhow::Resu
     let directory = storage.directory()?;
     let mut command = Command::new(beside_this("cynode-orchestrator")?);
     command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
-    if let Storage::Postgres(url) = &storage {
+    if let Storage::Postgres(url) | Storage::PostgresOfTests(url) = &storage {
         command.args(["--database-url", url]);
     }
     command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
@@ -125,6 +134,7 @@ pub(super) async fn gateway(backend: &Program, storage: Storage) -> anyhow::Resu
         token: Some(token),
         tool: "echo".to_owned(),
     };
+    load::passes_calls(&target).await?;
     Ok(Subject::before(backend, storage.name(), target, program, directory))
 }
 
