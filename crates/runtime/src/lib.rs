@@ -10,6 +10,7 @@
 pub mod clock;
 pub mod config;
 pub mod env;
+pub mod failpoint;
 pub mod health;
 pub mod metrics;
 pub mod planner;

@@ -10,8 +10,10 @@
 mod contents;
 mod database;
 mod durable;
+mod query;
 mod server;
 mod tools;
 
 pub use database::{TestDatabase, postgres_database, sqlite_database};
 pub use durable::DurableServer;
+pub use query::query;
