@@ -6,6 +6,8 @@ mod crashes;
 mod edges;
 mod engine;
 mod fake;
+#[cfg(test)]
+mod lease_model;
 mod paths;
 mod runner;
 mod state;
