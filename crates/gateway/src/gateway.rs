@@ -1,28 +1,27 @@
 //! The gateway as a part of a process: what it is made of, and what keeps it up to date.
 
-use std::collections::{BTreeSet, HashMap};
+mod refresh;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
-use cynode_domain::policy::network::OPENINGS;
 use cynode_ops::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
-use serde_json::json;
-use tokio::sync::watch;
-use tracing::{info, warn};
+use tokio::sync::{Mutex, watch};
+use tracing::warn;
 
 use crate::backend::{Backend, BackendError, Operations};
 use crate::identity::{Identity, Remembered, TokenHash, hash};
 use crate::limits::Limits;
 use crate::options::GatewayOptions;
-use crate::rpc;
 use crate::seams::Upstreams;
 use crate::sessions::Sessions;
-use crate::snapshot::{Server, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::tools::{self, Builtin, Services};
 
 /// How often other processes' changes are looked for.
@@ -55,6 +54,8 @@ pub(crate) struct Inner {
     /// Changes when the list of tools may have.
     pub(crate) changed: watch::Sender<i64>,
     snapshot: ArcSwap<Snapshot>,
+    /// Held by whoever reads the registry.
+    refreshing: Mutex<()>,
     remembered: Remembered,
     clock: SharedClock,
 }
@@ -86,6 +87,7 @@ impl Gateway {
             tasks: Tasks::new(),
             changed: watch::channel(0).0,
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            refreshing: Mutex::default(),
             remembered: Remembered::default(),
             clock: parts.clock,
             options: parts.options,
@@ -102,18 +104,7 @@ impl Gateway {
 
     /// Reads the registry and decides by it from now on.
     pub async fn refresh(&self) -> Result<(), BackendError> {
-        let world = self.inner.backend.world().await?;
-        let snapshot = Snapshot::build(world);
-        let before = self.inner.snapshot();
-        let revision = snapshot.revision;
-        self.inner.snapshot.store(Arc::new(snapshot));
-        if before.revision != revision {
-            self.inner.forget_changed_servers(&before).await;
-            let message = rpc::notification("notifications/tools/list_changed", &json!({}));
-            self.inner.sessions.tell_all(&message);
-            self.inner.changed.send_replace(revision);
-        }
-        Ok(())
+        self.inner.refresh().await
     }
 
     /// Follows changes of the registry until `shutdown`, then lets calls end.
@@ -124,7 +115,7 @@ impl Gateway {
                 () = changes.next(POLL) => {}
                 () = shutdown.triggered() => break,
             }
-            if let Err(fault) = self.follow().await {
+            if let Err(fault) = self.inner.follow().await {
                 warn!(error = &fault as &dyn std::error::Error, "the registry could not be read");
             }
             for ended in self.inner.sessions.sweep() {
@@ -133,15 +124,6 @@ impl Gateway {
             self.inner.limits.sweep();
             metrics::gauge!("cynode_mcp_sessions").set(as_gauge(self.inner.sessions.count()));
         }
-    }
-
-    async fn follow(&self) -> Result<(), BackendError> {
-        let revision = self.inner.backend.revision().await?;
-        if revision == self.inner.snapshot().revision {
-            return Ok(());
-        }
-        info!(revision, "the registry changed: revision {revision}");
-        self.refresh().await
     }
 }
 
@@ -177,22 +159,5 @@ impl Inner {
         let identity = Arc::new(identity);
         self.remembered.put(key, revision, Arc::clone(&identity));
         Ok(Some((key, identity)))
-    }
-
-    /// Connections to servers that changed or are gone are not used any longer, and new ones are
-    /// looked at.
-    async fn forget_changed_servers(&self, before: &Snapshot) {
-        let now = self.snapshot();
-        // How far servers may be away depends on a setting, too.
-        let are_opened_alike = before.setting(OPENINGS) == now.setting(OPENINGS);
-        let is_same = |one: &Server, other: &Snapshot| {
-            are_opened_alike && other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
-        };
-        let gone = before.servers().filter(|old| !is_same(old, &now));
-        let new = now.servers().filter(|new| !is_same(new, before));
-        let changed: BTreeSet<_> = gone.chain(new).map(|server| server.id).collect();
-        for server in changed {
-            self.upstreams.forget(server).await;
-        }
     }
 }

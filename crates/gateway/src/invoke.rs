@@ -86,7 +86,7 @@ impl Inner {
             Some(slug) => format!("{slug}.{name}"),
             None => name.into_owned(),
         };
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_with(|known| known.tool(&canonical).is_some()).await;
         match self.decide(&snapshot, &call.who, &canonical, fields.get("arguments")).await {
             Ok(admitted) => self.carry_out(call, admitted, client, cancel).await,
             Err(denial) => self.refuse(call, &canonical, &snapshot, denial).await,

@@ -200,7 +200,8 @@ impl Inner {
     /// What a server can do, for a client of the stateless revision.
     pub(crate) async fn capabilities(&self, visitor: Visitor<'_>) -> Result<Value, RpcError> {
         let Visitor { who, slug, session, listener } = visitor;
-        let server = pipeline::may_open(&self.snapshot(), who, slug)
+        let snapshot = self.snapshot_with(|known| known.server(slug).is_some()).await;
+        let server = pipeline::may_open(&snapshot, who, slug)
             .map_err(|denial| RpcError::new(DENIED, denial.message))?;
         let upstream = self
             .upstreams

@@ -74,7 +74,8 @@ async fn open(
     key: &crate::seams::SessionKey,
 ) -> Result<ServerAbout, RpcError> {
     let inner = &knock.gateway.inner;
-    let server = pipeline::may_open(&inner.snapshot(), &knock.who, slug)
+    let snapshot = inner.snapshot_with(|known| known.server(slug).is_some()).await;
+    let server = pipeline::may_open(&snapshot, &knock.who, slug)
         .map_err(|denial| RpcError::new(INVALID_REQUEST, denial.message))?;
     let upstream = inner
         .upstreams

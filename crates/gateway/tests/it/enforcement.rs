@@ -323,3 +323,25 @@ async fn a_client_that_goes_away_withdraws_its_call_and_the_outcome_is_recorded(
     let Some(Entry::Finished(outcome)) = harness.entries().pop() else { panic!("no outcome") };
     assert_eq!(outcome.error_type.as_deref(), Some("canceled"));
 }
+
+#[tokio::test]
+async fn what_was_registered_a_moment_ago_is_known_to_whoever_asks_for_it() {
+    let harness = Harness::new().await;
+    {
+        // Nobody told the gateway yet.
+        let mut world = harness.backend.world.lock().unwrap();
+        let mut server = world.servers[0].clone();
+        server.slug = "fresh".to_owned();
+        let mut tool = world.tools.iter().find(|tool| tool.name == "files.echo").unwrap().clone();
+        tool.name = "fresh.echo".to_owned();
+        world.servers.push(server);
+        world.tools.push(tool);
+        world.revision += 1;
+    }
+
+    let answer = harness.call("pm", "fresh.echo", json!({ "text": "x" })).await;
+
+    assert!(answer["error"].is_null(), "{answer}");
+    let (_, opened) = harness.open("/mcp/fresh", "pm", "2025-11-25").await;
+    assert!(opened["error"].is_null(), "{opened}");
+}
