@@ -16,6 +16,9 @@ use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Url};
 use serde_json::Value;
 
+/// How we introduce ourselves.
+pub(crate) const AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
+
 /// How far somebody may reach into the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
@@ -36,13 +39,28 @@ impl Reach {
         let builder = reqwest::Client::builder()
             .connect_timeout(connect_timeout)
             .redirect(Policy::none())
-            .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")));
+            .user_agent(AGENT);
         match self {
             Self::Anywhere => builder,
             // A proxy would look names up by itself, and reach what we must not.
             Self::Public(openings) => {
-                builder.no_proxy().dns_resolver(Guarded { openings: openings.clone() })
+                builder.no_proxy().dns_resolver(Guarded(Self::Public(openings.clone())))
             }
+        }
+    }
+
+    /// The addresses of a host, if each of them may be reached.
+    pub(crate) async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
+        match self {
+            Self::Public(openings) if !found.iter().all(|it| openings.admits(host, it.ip())) => {
+                Err(Internal.into())
+            }
+            Self::Anywhere | Self::Public(_) => Ok(found),
         }
     }
 
@@ -73,21 +91,14 @@ pub(crate) fn openings(setting: Option<&Value>) -> Openings {
 }
 
 /// Looks names up, and refuses those that lead anywhere internal, if only with one address.
-struct Guarded {
-    openings: Openings,
-}
+struct Guarded(Reach);
 
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let openings = self.openings.clone();
+        let reach = self.0.clone();
         Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if found.iter().all(|found| openings.admits(name.as_str(), found.ip())) {
-                Ok(Box::new(found.into_iter()) as Addrs)
-            } else {
-                Err(Internal.into())
-            }
+            let found = reach.resolve(name.as_str(), 0).await?;
+            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }

@@ -4,18 +4,21 @@
 //! the answer comes after whatever else the server has to say.
 
 mod endpoint;
+mod plain;
 mod stream;
+mod transport;
 
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use http::{HeaderValue, StatusCode};
-use reqwest::{Method, Response};
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
 
 pub(super) use endpoint::Endpoint;
 use endpoint::Voice;
+use transport::{Answer, Wanted};
 
 use super::era::Era;
 use super::hub::{Hub, lock};
@@ -49,7 +52,7 @@ impl HttpLink {
     /// Reads what a request got for an answer that is no stream.
     async fn read(
         &self,
-        response: Response,
+        response: Answer,
         voice: &Voice,
         quiet: Option<&Arc<Hub>>,
     ) -> Result<Box<RawValue>, LinkError> {
@@ -174,7 +177,9 @@ impl Link for HttpLink {
         let voice = self.voice.load_full();
         if voice.session.is_some() {
             // A server that keeps no account of sessions refuses; there is nothing to do about it.
-            let _ = self.endpoint.send(Method::DELETE, &voice, |request| request).await;
+            let headers = self.endpoint.headers_of(&voice);
+            let wanted = Wanted { method: Method::DELETE, headers, body: Bytes::new() };
+            let _ = self.endpoint.send(wanted).await;
         }
     }
 }

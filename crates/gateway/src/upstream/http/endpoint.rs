@@ -7,24 +7,26 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use reqwest::Url;
 use serde_json::Value;
 
 use super::super::hub::Hub;
 use super::super::link::LinkError;
 use super::super::message::Outgoing;
 use super::super::{SeenTool, UpstreamOptions};
+use super::transport::{Answer, Transport, Wanted};
 use crate::mirror::{self, Mirrored};
-use crate::outbound::{self, Reach};
+use crate::outbound::Reach;
 use crate::protocol::{SESSION_HEADER, STATELESS, VERSION_HEADER};
 use crate::seams::UpstreamError;
 
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
-/// What is told of a server that somebody without that right put into an internal network.
-const INTERNAL: &str = "it is in an internal network, which only an administrator may open";
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Headers that are ours to set, whatever a server's configuration says.
 const OURS: [&str; 11] = [
     "accept",
@@ -57,8 +59,7 @@ impl Voice {
 
 /// An endpoint that any number of conversations use.
 pub(in super::super) struct Endpoint {
-    client: Client,
-    url: Url,
+    transport: Transport,
     /// The configured headers; their values are secret.
     headers: HeaderMap,
     pub(super) options: Arc<UpstreamOptions>,
@@ -79,18 +80,11 @@ impl Endpoint {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong("its address is neither http nor https"));
         }
-        reach.check(&url).map_err(|_| wrong(INTERNAL))?;
-        // Redirects are not followed: credentials are for the configured address and no other.
-        let mut builder = reach.client(options.connect_timeout);
-        if is_loopback(&url) {
-            // A proxy could not reach this machine's own ports, and must not see what goes there.
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|_| wrong("no connection can be prepared"))?;
+        let transport = Transport::new(url, reach, options.connect_timeout).map_err(wrong)?;
         let headers =
             configured(headers).ok_or_else(|| wrong("a configured header is not valid"))?;
         let options = Arc::clone(options);
-        Ok(Self { client, url, headers, options, mirrored: ArcSwapOption::empty() })
+        Ok(Self { transport, headers, options, mirrored: ArcSwapOption::empty() })
     }
 
     /// These are the tools of the server now.
@@ -107,12 +101,11 @@ impl Endpoint {
         self.mirrored.load().is_some()
     }
 
-    /// The headers that repeat arguments of a call.
-    fn repeated(&self, call: &Outgoing) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+    /// Adds the headers that repeat arguments of a call.
+    fn repeat(&self, call: &Outgoing, headers: &mut HeaderMap) {
         let all = self.mirrored.load();
         let name = call.name.as_deref().filter(|_| call.method == "tools/call");
-        let Some(mirrored) = name.and_then(|name| all.as_ref()?.get(name)) else { return headers };
+        let Some(mirrored) = name.and_then(|name| all.as_ref()?.get(name)) else { return };
         let message: Value = serde_json::from_str(&call.text).unwrap_or_default();
         let arguments = message.pointer("/params/arguments").unwrap_or(&Value::Null);
         for one in mirrored {
@@ -120,7 +113,6 @@ impl Endpoint {
                 headers.insert(one.header.clone(), header_text(&value));
             }
         }
-        headers
     }
 
     /// Sends a message; gives the answer as soon as it begins.
@@ -129,42 +121,37 @@ impl Endpoint {
         voice: &Voice,
         text: &str,
         mirrored: Option<&Outgoing>,
-    ) -> Result<Response, LinkError> {
-        self.send(Method::POST, voice, |request| {
-            let mut request = request
-                .header(CONTENT_TYPE, "application/json")
-                .header(ACCEPT, "application/json, text/event-stream")
-                .body(text.to_owned());
-            if let Some(mirrored) = mirrored.filter(|_| voice.is_stateless) {
-                request = request
-                    .header(METHOD_HEADER, header_text(&mirrored.method))
-                    .headers(self.repeated(mirrored));
-                if let Some(name) = &mirrored.name {
-                    request = request.header(NAME_HEADER, header_text(name));
-                }
+    ) -> Result<Answer, LinkError> {
+        let mut headers = self.headers_of(voice);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, JSON_OR_STREAM);
+        if let Some(mirrored) = mirrored.filter(|_| voice.is_stateless) {
+            headers.insert(METHOD_HEADER, header_text(&mirrored.method));
+            self.repeat(mirrored, &mut headers);
+            if let Some(name) = &mirrored.name {
+                headers.insert(NAME_HEADER, header_text(name));
             }
-            request
-        })
-        .await
+        }
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        self.send(Wanted { method: Method::POST, headers, body }).await
     }
 
-    /// Sends a request as `voice`, completed by `complete`.
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        voice: &Voice,
-        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
-    ) -> Result<Response, LinkError> {
-        let mut request =
-            self.client.request(method, self.url.clone()).headers(self.headers.clone());
+    /// The headers of every request as `voice`.
+    pub(super) fn headers_of(&self, voice: &Voice) -> HeaderMap {
+        let mut headers = self.headers.clone();
         if let Some(session) = &voice.session {
-            request = request.header(SESSION_HEADER, session);
+            headers.insert(SESSION_HEADER, session.clone());
         }
         if let Some(version) = &voice.version {
-            request = request.header(VERSION_HEADER, version);
+            headers.insert(VERSION_HEADER, version.clone());
         }
-        match tokio::time::timeout(self.options.quiet_timeout, complete(request).send()).await {
-            Ok(sent) => sent.map_err(|error| broken(&error)),
+        headers
+    }
+
+    /// Sends a request; gives the answer as soon as it begins.
+    pub(super) async fn send(&self, wanted: Wanted) -> Result<Answer, LinkError> {
+        match tokio::time::timeout(self.options.quiet_timeout, self.transport.send(wanted)).await {
+            Ok(sent) => sent,
             Err(_) => Err(LinkError::Failed(UpstreamError::Timeout)),
         }
     }
@@ -172,11 +159,13 @@ impl Endpoint {
     /// Reads a whole body, up to the limit.
     pub(super) async fn body(
         &self,
-        mut response: Response,
+        mut response: Answer,
         hub: Option<&Arc<Hub>>,
     ) -> Result<Vec<u8>, LinkError> {
         let limit = self.options.max_response_bytes;
-        let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+        let announced = response.headers().get(CONTENT_LENGTH);
+        let announced: Option<usize> =
+            announced.and_then(|length| length.to_str().ok()?.parse().ok());
         if announced.is_some_and(|length| length > limit) {
             return Err(too_large(limit));
         }
@@ -193,12 +182,12 @@ impl Endpoint {
     /// The next piece of an answer. Silence is borne as long as the server waits for its client.
     pub(super) async fn chunk(
         &self,
-        response: &mut Response,
+        response: &mut Answer,
         hub: Option<&Arc<Hub>>,
-    ) -> Result<Option<bytes::Bytes>, LinkError> {
+    ) -> Result<Option<Bytes>, LinkError> {
         loop {
             match tokio::time::timeout(self.options.quiet_timeout, response.chunk()).await {
-                Ok(chunk) => return chunk.map_err(|error| broken(&error)),
+                Ok(chunk) => return chunk,
                 Err(_) if hub.is_some_and(|hub| hub.has_questions()) => {}
                 Err(_) => return Err(LinkError::Failed(UpstreamError::Timeout)),
             }
@@ -214,30 +203,6 @@ impl Endpoint {
 
 pub(super) fn too_large(limit: usize) -> LinkError {
     LinkError::protocol(format!("its answer is larger than {limit} bytes"))
-}
-
-/// What went wrong, without the address: it may hold a secret.
-fn broken(error: &reqwest::Error) -> LinkError {
-    if error.is_timeout() {
-        LinkError::Failed(UpstreamError::Timeout)
-    } else if outbound::is_internal(error) {
-        LinkError::unavailable(INTERNAL)
-    } else if error.is_connect() {
-        LinkError::unavailable("it cannot be reached")
-    } else {
-        LinkError::unavailable("the connection broke")
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let host = host.trim_matches(['[', ']']);
-            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-        None => false,
-    }
 }
 
 fn configured(headers: &BTreeMap<String, String>) -> Option<HeaderMap> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use http::StatusCode;
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Method, Response};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
 
 use super::super::hub::{Heard, Hub};
@@ -13,12 +13,15 @@ use super::super::link::LinkError;
 use super::super::message::{Incoming, Outgoing};
 use super::super::sse::{Event, Reader};
 use super::endpoint::{Endpoint, Voice, too_large};
+use super::transport::{Answer, Wanted};
 use crate::seams::UpstreamError;
 
 /// How often one request comes back to a stream that broke before the answer.
 const RETURNS: u32 = 8;
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-pub(super) fn is_stream(response: &Response) -> bool {
+pub(super) fn is_stream(response: &Answer) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
 }
@@ -35,7 +38,7 @@ struct Place {
 pub(super) async fn follow(
     endpoint: &Endpoint,
     voice: &Voice,
-    first: Response,
+    first: Answer,
     (request, hub): (&Outgoing, &Arc<Hub>),
 ) -> Result<Box<RawValue>, LinkError> {
     let own = follow_own(endpoint, voice, first, (request, hub));
@@ -52,7 +55,7 @@ pub(super) async fn follow(
 async fn follow_own(
     endpoint: &Endpoint,
     voice: &Voice,
-    first: Response,
+    first: Answer,
     (request, hub): (&Outgoing, &Arc<Hub>),
 ) -> Result<Box<RawValue>, LinkError> {
     let mut place = Place::default();
@@ -76,7 +79,7 @@ async fn follow_own(
 
 async fn until_answer(
     endpoint: &Endpoint,
-    response: &mut Response,
+    response: &mut Answer,
     (request, hub): (&Outgoing, &Arc<Hub>),
     place: &mut Place,
 ) -> Result<Option<Box<RawValue>>, LinkError> {
@@ -85,7 +88,7 @@ async fn until_answer(
     let is_endless = request.method == "subscriptions/listen";
     loop {
         let chunk = if is_endless {
-            response.chunk().await.map_err(|_| LinkError::unavailable("the connection broke"))?
+            response.chunk().await?
         } else {
             endpoint.chunk(response, Some(hub)).await?
         };
@@ -135,7 +138,7 @@ pub(super) async fn stand(endpoint: &Endpoint, voice: &ArcSwap<Voice>, hub: &Arc
 }
 
 /// Hears a stream to its end; what cannot be read ends it, too.
-async fn hear_all(endpoint: &Endpoint, mut response: Response, hub: &Arc<Hub>, place: &mut Place) {
+async fn hear_all(endpoint: &Endpoint, mut response: Answer, hub: &Arc<Hub>, place: &mut Place) {
     let mut reader = Reader::new(endpoint.options.max_response_bytes);
     let mut events = vec![];
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -163,16 +166,13 @@ async fn listen(
     endpoint: &Endpoint,
     voice: &Voice,
     last_id: Option<&str>,
-) -> Result<Response, LinkError> {
-    endpoint
-        .send(Method::GET, voice, |request| {
-            let request = request.header(ACCEPT, "text/event-stream");
-            match last_id {
-                Some(last_id) => request.header("last-event-id", last_id),
-                None => request,
-            }
-        })
-        .await
+) -> Result<Answer, LinkError> {
+    let mut headers = endpoint.headers_of(voice);
+    headers.insert(ACCEPT, STREAM);
+    if let Some(last_id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+        headers.insert(LAST_EVENT_ID, last_id);
+    }
+    endpoint.send(Wanted { method: Method::GET, headers, body: Bytes::new() }).await
 }
 
 impl Place {
