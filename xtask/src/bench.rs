@@ -2,5 +2,6 @@
 
 pub mod build;
 pub mod gateway;
+pub mod program;
 pub mod workflow;
 pub mod wrapper;

@@ -58,7 +58,8 @@ pub enum Command {
     Bench(Bench),
 }
 
-/// What to measure.
+/// What to measure. `--dist` among the arguments measures what a distributor ships (`profile.dist`)
+/// instead of what a newcomer builds.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
     /// The audit log alone: its writer, and questions to a million records
@@ -105,16 +106,13 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             tool::succeeds(build.args(tool::binary_package_args()))?
         }
         Command::Bench(Bench::Audit { args }) => {
-            let mut audit = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "audit"]);
-            tool::succeeds(audit.args(args))?
+            tool::succeeds(&mut bench::program::build(&[], "audit", &args)?)?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
         Command::Bench(Bench::Gateway { args }) => bench::gateway::run(out, &args)?,
         Command::Bench(Bench::Up { args }) => {
             // The benchmark starts the real binary, which it does not depend on as a crate.
-            tool::must_succeed(&mut tool::cargo(&["build", "--release", "-p", "cynode"]))?;
-            let mut up = tool::cargo(&["run", "--release", "-p", "cynode-bench", "--", "up"]);
-            tool::succeeds(up.args(args))?
+            tool::succeeds(&mut bench::program::build(&["cynode"], "up", &args)?)?
         }
         Command::Bench(Bench::Workflow { args }) => bench::workflow::run(out, &args)?,
     };

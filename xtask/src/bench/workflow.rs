@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
+use super::program;
 use crate::tool;
 
-/// What the benchmark starts, and the benchmark.
-const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-bench"];
+/// What the benchmark starts.
+const PACKAGES: &[&str] = &["cynode-orchestrator"];
 
 /// The peers from `PyPI`, as they were measured first.
 const PYTHON_PEERS: &[&str] =
@@ -18,13 +19,11 @@ const PYTHON_PEERS: &[&str] =
 
 /// Runs the benchmark with `args`; `--peers` among them installs other engines first.
 pub fn run(out: &mut dyn Write, args: &[String]) -> Result<bool> {
-    let mut build = tool::cargo(&["build", "--release"]);
-    tool::must_succeed(build.args(PACKAGES.iter().flat_map(|package| ["-p", package])))?;
+    let mut bench = program::build(PACKAGES, "workflow", args)?;
     if args.iter().any(|arg| arg == "--peers") {
         install(out)?;
     }
-    let mut bench = Command::new(tool::target_dir().join("release/cynode-bench"));
-    tool::succeeds(bench.current_dir(tool::root()).arg("workflow").args(args))
+    tool::succeeds(&mut bench)
 }
 
 /// Installs what can be installed; what cannot is written down for the benchmark to say.
