@@ -4,6 +4,7 @@
 mod agents;
 mod audit;
 mod catalogue;
+mod driving;
 mod messages;
 mod preferences;
 mod registry;

@@ -1,0 +1,108 @@
+//! Random lives of tasks against a model of them: who may drive a task, what is kept of what was
+//! done to it, and what becomes of everybody who comes too late.
+//!
+//! The store is a real one. Only the end of a lease's time is brought about from outside, as if the
+//! clock of the database had moved.
+
+mod acts;
+mod model;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use self::acts::Driven;
+
+/// How many tasks live at a time.
+const TASKS: usize = 2;
+
+/// What is done next. Grants are counted from the first one ever made, so that most of them are
+/// over: their holders have died, or were stopped and woken.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    /// A runner asks for any task.
+    Claim {
+        runner: usize,
+    },
+    /// A runner asks for one task.
+    Start {
+        runner: usize,
+        task: usize,
+    },
+    /// The database's clock passes the end of the lease, because its holder died.
+    Expire {
+        task: usize,
+    },
+    Renew {
+        grant: usize,
+    },
+    /// A node succeeds.
+    Save {
+        grant: usize,
+    },
+    /// The last request again, whose answer was lost.
+    SaveAgain {
+        grant: usize,
+    },
+    /// A transition that follows none.
+    Skip {
+        grant: usize,
+    },
+    /// The last node ends: well, or not.
+    Finish {
+        grant: usize,
+        is_well: bool,
+    },
+    Effect {
+        grant: usize,
+        key: usize,
+    },
+    Dispatch {
+        grant: usize,
+        step: u32,
+    },
+    Release {
+        grant: usize,
+    },
+    /// A runner says that it cannot go on.
+    PutDown {
+        grant: usize,
+    },
+    Cancel {
+        task: usize,
+    },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let (task, runner, grant) = (0..TASKS, 0..3_usize, 0..12_usize);
+    prop_oneof![
+        4 => runner.clone().prop_map(|runner| Act::Claim { runner }),
+        3 => (runner, task.clone()).prop_map(|(runner, task)| Act::Start { runner, task }),
+        3 => task.clone().prop_map(|task| Act::Expire { task }),
+        2 => grant.clone().prop_map(|grant| Act::Renew { grant }),
+        6 => grant.clone().prop_map(|grant| Act::Save { grant }),
+        2 => grant.clone().prop_map(|grant| Act::SaveAgain { grant }),
+        1 => grant.clone().prop_map(|grant| Act::Skip { grant }),
+        1 => (grant.clone(), any::<bool>())
+            .prop_map(|(grant, is_well)| Act::Finish { grant, is_well }),
+        3 => (grant.clone(), 0..3_usize).prop_map(|(grant, key)| Act::Effect { grant, key }),
+        3 => (grant.clone(), 0..3_u32).prop_map(|(grant, step)| Act::Dispatch { grant, step }),
+        2 => grant.clone().prop_map(|grant| Act::Release { grant }),
+        1 => grant.prop_map(|grant| Act::PutDown { grant }),
+        1 => task.prop_map(|task| Act::Cancel { task }),
+    ]
+}
+
+#[test]
+fn whatever_happens_to_a_task_it_has_one_driver_and_keeps_what_was_done() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driven = runtime.block_on(Driven::new());
+    let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
+    let lives = proptest::collection::vec(act(), 1..60);
+    let outcome = TestRunner::new(config).run(&lives, |life| {
+        runtime.block_on(driven.live(&life));
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}

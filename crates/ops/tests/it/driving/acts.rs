@@ -1,0 +1,320 @@
+//! Each act, done to the store and to the model, with what must come of it.
+
+use cynode_domain::ids::{HolderId, TaskId};
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
+use cynode_ops::{Blobs, Signals, Tasks, Workflow, WorkflowError};
+use cynode_testkit::query;
+use cynode_wire::workflow::{
+    ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
+    ReleaseLease, RenewLease, SaveCheckpoint, StartRun, StartStatus,
+};
+use serde_json::json;
+
+use super::model::Task;
+use super::{Act, TASKS};
+use crate::world::World;
+
+/// An installation whose tasks live random lives, one set after the other.
+pub(super) struct Driven {
+    world: World,
+    tasks: Tasks,
+    workflow: Workflow,
+    runners: Vec<HolderId>,
+}
+
+/// One set of tasks.
+struct Life<'a> {
+    driven: &'a Driven,
+    ids: Vec<TaskId>,
+    tasks: Vec<Task>,
+    /// Every grant ever made: whose it is, of which task, and the proof of it.
+    grants: Vec<(usize, usize, Hold)>,
+}
+
+impl Driven {
+    pub(super) async fn new() -> Self {
+        let world = World::new().await;
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let blobs = Blobs::new(world.data.path().join("blobs"));
+        Self {
+            tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
+            workflow: Workflow::new(store, clock, signals),
+            runners: (0..3).map(|_| HolderId::generate()).collect(),
+            world,
+        }
+    }
+
+    /// Lives through all acts.
+    pub(super) async fn live(&self, acts: &[Act]) {
+        let mut life = Life {
+            driven: self,
+            ids: vec![],
+            tasks: (0..TASKS).map(|_| Task::default()).collect(),
+            grants: vec![],
+        };
+        // A life that failed leaves tasks behind, which the next one must not meet.
+        self.query("UPDATE runs SET runnable = 0").await;
+        let body = json!({ "input_mode": "commands", "commands": ["true"] });
+        for _ in 0..TASKS {
+            let body = serde_json::from_value(body.clone()).unwrap();
+            life.ids.push(self.tasks.create(&self.world.admin, body).await.unwrap().id);
+        }
+        for act in acts {
+            life.act(*act).await;
+            life.compare().await;
+        }
+        for task in 0..TASKS {
+            life.cancel(task).await;
+        }
+    }
+
+    async fn query(&self, sql: &str) -> Vec<Vec<String>> {
+        query(&format!("sqlite:{}", self.world.data.path().join("t.db").display()), sql).await
+    }
+}
+
+impl Life<'_> {
+    async fn act(&mut self, act: Act) {
+        match act {
+            Act::Claim { runner } => self.claim(runner).await,
+            Act::Start { runner, task } => self.start(runner, task).await,
+            Act::Expire { task } => self.expire(task).await,
+            Act::Cancel { task } => self.cancel(task).await,
+            Act::Renew { grant }
+            | Act::Save { grant }
+            | Act::SaveAgain { grant }
+            | Act::Skip { grant }
+            | Act::Finish { grant, .. }
+            | Act::Effect { grant, .. }
+            | Act::Dispatch { grant, .. }
+            | Act::Release { grant }
+            | Act::PutDown { grant } => {
+                if !self.grants.is_empty() {
+                    self.hold(act, grant % self.grants.len()).await;
+                }
+            }
+        }
+    }
+
+    async fn claim(&mut self, runner: usize) {
+        let (holder_id, lease_ms) = (self.driven.runners[runner], Some(600_000));
+        let body = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
+        let grant = self.driven.workflow.claim(&body).await.unwrap().grant;
+        let expected = self.tasks.iter().position(Task::is_claimable);
+        let found = grant.as_ref().map(|grant| grant.hold.task_id);
+        assert_eq!(found, expected.map(|task| self.ids[task]), "the oldest that is free");
+        if let (Some(grant), Some(task)) = (grant, expected) {
+            self.granted(runner, task, &grant);
+        }
+    }
+
+    async fn start(&mut self, runner: usize, task: usize) {
+        let body = StartRun {
+            task_id: self.ids[task],
+            holder_id: self.driven.runners[runner],
+            lease_ms: Some(600_000),
+            graph_versions: None,
+        };
+        let started = self.driven.workflow.start(&body).await;
+        let model = &self.tasks[task];
+        let driver = model.driver.map(|grant| self.grants[grant]);
+        match (model.closed, driver) {
+            (Some(_), _) => assert!(matches!(started, Err(WorkflowError::Gate { .. }))),
+            (None, None) => {
+                let grant = started.unwrap();
+                assert_eq!(grant.status, StartStatus::Started);
+                self.granted(runner, task, &grant);
+            }
+            (None, Some((same, _, hold))) if same == runner => {
+                let grant = started.unwrap();
+                assert_eq!((grant.status, grant.hold), (StartStatus::AlreadyRunning, hold));
+            }
+            (None, Some((other, ..))) => {
+                let Err(WorkflowError::Held { holder }) = started else { panic!("{started:?}") };
+                assert_eq!(holder, self.driven.runners[other]);
+            }
+        }
+    }
+
+    /// A grant was made: it has everything that was done, and a higher epoch than all before.
+    fn granted(&mut self, runner: usize, task: usize, grant: &GrantView) {
+        let model = &mut self.tasks[task];
+        assert!(grant.hold.epoch > model.epoch, "the epoch did not grow");
+        let checkpoint = grant.checkpoint.as_ref();
+        assert_eq!(checkpoint.map_or(0, |checkpoint| checkpoint.sequence), model.sequence);
+        let state = checkpoint.map(|checkpoint| &checkpoint.state["saved"]);
+        assert_eq!(state, (model.sequence > 0).then(|| json!(model.sequence)).as_ref());
+        let answers = grant.effects.iter().map(|e| (e.key.clone(), json!(e.answer)));
+        let known = model.effects.iter().map(|(key, answer)| (key.clone(), json!(answer)));
+        assert_eq!(answers.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+        model.grant(self.grants.len());
+        model.epoch = grant.hold.epoch;
+        self.grants.push((runner, task, grant.hold));
+    }
+
+    async fn expire(&mut self, task: usize) {
+        let id = self.ids[task];
+        let sql = format!(
+            "UPDATE task_workflow_leases SET expires_at = 1
+             WHERE task_id = '{id}' AND holder_id IS NOT NULL"
+        );
+        self.driven.query(&sql).await;
+        self.tasks[task].driver = None;
+    }
+
+    async fn cancel(&mut self, task: usize) {
+        let (id, model) = (self.ids[task].to_string(), &mut self.tasks[task]);
+        let canceled = self.driven.tasks.cancel(&self.driven.world.admin, &id).await;
+        match model.closed {
+            Some("completed" | "failed") => drop(canceled.unwrap_err()),
+            Some(_) => drop(canceled.unwrap()),
+            None => {
+                canceled.unwrap();
+                model.close("canceled");
+                model.epoch += 1;
+            }
+        }
+    }
+
+    /// What the holder of a grant does, whether it still holds it or not.
+    async fn hold(&mut self, act: Act, grant: usize) {
+        let (_, task, hold) = self.grants[grant];
+        let workflow = &self.driven.workflow;
+        let model = &mut self.tasks[task];
+        let may_write = model.driver == Some(grant);
+        let next = model.sequence + 1;
+        match act {
+            Act::Renew { .. } => {
+                let body = RenewLease { hold, lease_ms: Some(600_000) };
+                expect(workflow.renew(&body).await, may_write);
+            }
+            Act::Save { .. } => {
+                expect(workflow.checkpoint(save(hold, next)).await.map(drop), may_write);
+                if may_write {
+                    model.save(grant);
+                }
+            }
+            Act::SaveAgain { .. } if model.last_saver == Some(grant) => {
+                workflow.checkpoint(self.last(task, hold)).await.unwrap();
+            }
+            Act::Skip { .. } => {
+                let refused = workflow.checkpoint(save(hold, next + 1)).await.unwrap_err();
+                let is_late = matches!(refused, WorkflowError::Fenced(_));
+                assert_eq!(is_late, !may_write, "{refused:?}");
+            }
+            Act::Finish { is_well, .. } => {
+                let ended = workflow.checkpoint(finish(hold, next, is_well)).await;
+                expect(ended.map(drop), may_write);
+                if may_write {
+                    model.save(grant);
+                    model.close(if is_well { "completed" } else { "failed" });
+                }
+            }
+            Act::Effect { key, .. } => {
+                let (key, answer) = (format!("{next}/{key}"), grant);
+                let effect = EffectView { key: key.clone(), answer: json!(answer) };
+                expect(workflow.effect(RecordEffect { hold, effect }).await, may_write);
+                if may_write && model.keys.insert(key.clone()) {
+                    model.effects.insert(key, answer);
+                }
+            }
+            Act::Dispatch { step, .. } => {
+                expect(workflow.dispatch(dispatch(hold, step)).await.map(drop), may_write);
+                if may_write {
+                    model.steps.insert(step);
+                }
+            }
+            Act::Release { .. } => self.release(grant, ReleaseLease::of(hold)).await,
+            Act::PutDown { .. } => {
+                let reason = Some("the oven is cold".to_owned());
+                let body = ReleaseLease { hold, reason, graph_version: None };
+                self.release(grant, body).await;
+                self.tasks[task].is_put_down |= may_write;
+            }
+            _ => {}
+        }
+    }
+
+    /// Giving up what one does not hold changes nothing, and is no error.
+    async fn release(&mut self, grant: usize, body: ReleaseLease) {
+        let model = &mut self.tasks[self.grants[grant].1];
+        self.driven.workflow.release(body).await.unwrap();
+        if model.driver == Some(grant) {
+            model.driver = None;
+        }
+    }
+
+    /// The request that made the last transition.
+    fn last(&self, task: usize, hold: Hold) -> SaveCheckpoint {
+        let Task { sequence, closed, .. } = self.tasks[task];
+        match closed {
+            Some("completed") => finish(hold, sequence, true),
+            Some("failed") => finish(hold, sequence, false),
+            _ => save(hold, sequence),
+        }
+    }
+
+    /// The rows say what the model says.
+    async fn compare(&self) {
+        for (id, model) in self.ids.iter().zip(&self.tasks) {
+            let sql = format!(
+                "SELECT (SELECT count(*) FROM workflow_history WHERE task_id = '{id}'),
+                        (SELECT count(*) FROM jobs WHERE task_id = '{id}'),
+                        (SELECT count(*) FROM workflow_effects e JOIN runs r ON r.id = e.run_id
+                            WHERE r.task_id = '{id}'),
+                        (SELECT count(*) FROM task_workflow_leases l WHERE l.task_id = '{id}'
+                            AND l.holder_id IS NOT NULL AND l.expires_at > 1),
+                        (SELECT status FROM tasks WHERE id = '{id}' AND closed)"
+            );
+            let numbers = [
+                usize::try_from(model.sequence).unwrap(),
+                model.steps.len(),
+                model.keys.len(),
+                usize::from(model.driver.is_some()),
+            ];
+            let mut expected = numbers.map(|number| number.to_string()).to_vec();
+            expected.push(model.closed.unwrap_or_default().to_owned());
+            assert_eq!(self.driven.query(&sql).await, [expected]);
+        }
+    }
+}
+
+/// Either done, or refused because the lease is not in force.
+#[track_caller]
+fn expect(outcome: Result<(), WorkflowError>, may_write: bool) {
+    match outcome {
+        Ok(()) => assert!(may_write, "a stale holder wrote"),
+        Err(WorkflowError::Fenced(_)) => assert!(!may_write, "the driver was refused"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn save(hold: Hold, sequence: i64) -> SaveCheckpoint {
+    SaveCheckpoint {
+        hold,
+        sequence,
+        last_node_id: "plan_steps".to_owned(),
+        edge: "next".to_owned(),
+        state: Some(json!({ "saved": sequence })),
+        changes: None,
+        duration_ms: 1,
+        lease_ms: Some(600_000),
+        step_index: None,
+        job_id: None,
+        finish: None,
+    }
+}
+
+fn finish(hold: Hold, sequence: i64, is_well: bool) -> SaveCheckpoint {
+    let outcome = if is_well { Outcome::Completed } else { Outcome::Failed };
+    let finish = Some(Finish { outcome, summary: "It is over.".to_owned() });
+    SaveCheckpoint { finish, ..save(hold, sequence) }
+}
+
+fn dispatch(hold: Hold, step_index: u32) -> DispatchStep {
+    let action = Action::Command { line: "true".to_owned() };
+    let step = Step { action, expected_outputs: vec![] };
+    DispatchStep { hold, step_index, attempt: 1, step }
+}

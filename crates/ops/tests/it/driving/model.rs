@@ -1,0 +1,52 @@
+//! What is true of tasks, in the fewest words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A task.
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    /// How it closed.
+    pub(super) closed: Option<&'static str>,
+    /// The grant that may write.
+    pub(super) driver: Option<usize>,
+    /// The grants made so far; each has a higher epoch than the one before.
+    pub(super) epoch: i64,
+    pub(super) sequence: i64,
+    /// The grant that made the last transition.
+    pub(super) last_saver: Option<usize>,
+    /// Answers of effects since the last transition.
+    pub(super) effects: BTreeMap<String, usize>,
+    /// Keys of all effects: the first answer stays.
+    pub(super) keys: BTreeSet<String>,
+    /// Steps with a job.
+    pub(super) steps: BTreeSet<u32>,
+    /// Whether the last runner said that it could not go on: claims pass it over for a while.
+    pub(super) is_put_down: bool,
+}
+
+impl Task {
+    /// Whether a claim may take it.
+    pub(super) fn is_claimable(&self) -> bool {
+        self.closed.is_none() && self.driver.is_none() && !self.is_put_down
+    }
+
+    /// Gives it to a grant.
+    pub(super) fn grant(&mut self, grant: usize) {
+        self.driver = Some(grant);
+        self.epoch += 1;
+        self.is_put_down = false;
+    }
+
+    /// A node completed.
+    pub(super) fn save(&mut self, grant: usize) {
+        self.sequence += 1;
+        self.last_saver = Some(grant);
+        self.effects.clear();
+    }
+
+    /// It is over.
+    pub(super) fn close(&mut self, how: &'static str) {
+        self.closed = Some(how);
+        self.driver = None;
+    }
+}
