@@ -6,6 +6,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
+use cynode_ops::runs::RunError;
 use cynode_ops::{
     AccountError, ArtifactError, BlobError, EventError, NodeError, ProjectError, TaskError,
     WorkflowError,
@@ -134,6 +135,22 @@ impl From<TaskError> for ApiError {
     }
 }
 
+impl From<RunError> for ApiError {
+    fn from(error: RunError) -> Self {
+        use RunError as E;
+        let detail = error.to_string();
+        match error {
+            E::NotFound(_) | E::NoRow { .. } => Self::new(Kind::NotFound, detail),
+            E::Refused(_) => Self::new(Kind::Conflict, detail),
+            E::Invalid(faults) => Self::invalid(faults),
+            E::Page(_) => Self::new(Kind::Validation, detail),
+            E::Task(error) => error.into(),
+            E::Project(error) => error.into(),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<ArtifactError> for ApiError {
     fn from(error: ArtifactError) -> Self {
         use ArtifactError as E;
@@ -176,6 +193,7 @@ impl From<WorkflowError> for ApiError {
                 Self::new(Kind::Conflict, detail)
             }
             E::Invalid(_) | E::StillRunning(_) => Self::new(Kind::Validation, detail),
+            E::NoAnalyst(_) => Self::new(Kind::Unavailable, detail),
             error @ E::Judge(_) => Self::internal(error),
             E::Store(error) => error.into(),
         }

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::verdict::Verdict;
 use cynode_ops::Workflow;
 use cynode_wire::jobs::JobView;
 use cynode_wire::problem::Problem;
+use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
     RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
-    VerifyStep,
+    VerificationView, VerifyStep,
 };
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -27,6 +27,7 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(resume))
         .routes(routes!(checkpoint))
         .routes(routes!(effect))
+        .routes(routes!(ask))
         .routes(routes!(renew))
         .routes(routes!(release))
         .routes(routes!(context))
@@ -69,16 +70,16 @@ async fn resume(
     Ok(Json(workflow.resume(&body).await?))
 }
 
-/// Stores a transition. 409: the caller no longer holds the task and must stop.
+/// Stores a transition, and says whether the run is to pause. 409: the caller no longer holds the task
+/// and must stop.
 #[utoipa::path(post, path = "/v1/workflow/checkpoint", tag = "workflow api", request_body = SaveCheckpoint,
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 200, body = SavedView), (status = "4XX", body = Problem)))]
 async fn checkpoint(
     State(workflow): State<Workflow>,
     _: Runner,
     Body(body): Body<SaveCheckpoint>,
-) -> Result<StatusCode, ApiError> {
-    workflow.checkpoint(body).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Result<Json<SavedView>, ApiError> {
+    Ok(Json(workflow.checkpoint(body).await?))
 }
 
 /// Remembers the answer of an effect; the first answer under a key stays.
@@ -90,6 +91,18 @@ async fn effect(
     Body(body): Body<RecordEffect>,
 ) -> Result<StatusCode, ApiError> {
     workflow.effect(body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Puts the run down until a person has answered its question. 409: the caller no longer holds it.
+#[utoipa::path(post, path = "/v1/workflow/ask", tag = "workflow api", request_body = AskPerson,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn ask(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<AskPerson>,
+) -> Result<StatusCode, ApiError> {
+    workflow.ask(body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -151,13 +164,13 @@ async fn job(
     Ok(Json(workflow.await_job(job, query).await?))
 }
 
-/// Has the result of a job judged.
+/// Has the result of a job judged; waits for a verdict that takes its time.
 #[utoipa::path(post, path = "/v1/workflow/verify", tag = "workflow api", request_body = VerifyStep,
-    responses((status = 200, body = Verdict), (status = "4XX", body = Problem)))]
+    responses((status = 200, body = VerificationView), (status = "4XX", body = Problem)))]
 async fn verify(
     State(workflow): State<Workflow>,
     _: Runner,
     Body(body): Body<VerifyStep>,
-) -> Result<Json<Verdict>, ApiError> {
+) -> Result<Json<VerificationView>, ApiError> {
     Ok(Json(workflow.verify(body).await?))
 }

@@ -1,12 +1,12 @@
 //! The workflow API, for runners.
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::JobView;
+use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
     RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
-    VerifyStep,
+    VerificationView, VerifyStep,
 };
 use reqwest::Method;
 
@@ -34,9 +34,25 @@ impl Client {
         self.post_empty(&["v1", "workflow", "checkpoint"], body).await
     }
 
+    /// As [`Client::workflow_checkpoint`]; says whether the run is to pause. An orchestrator of an
+    /// older version says nothing.
+    pub async fn workflow_save(&self, body: &SaveCheckpoint) -> Result<SavedView, Error> {
+        let request = self.request(Method::POST, &["v1", "workflow", "checkpoint"]).json(body);
+        let response = send(request).await?;
+        match response.status().as_u16() {
+            204 => Ok(SavedView::default()),
+            _ => read(response).await,
+        }
+    }
+
     /// `POST /v1/workflow/effects`
     pub async fn workflow_effect(&self, body: &RecordEffect) -> Result<(), Error> {
         self.post_empty(&["v1", "workflow", "effects"], body).await
+    }
+
+    /// `POST /v1/workflow/ask`
+    pub async fn workflow_ask(&self, body: &AskPerson) -> Result<(), Error> {
+        self.post_empty(&["v1", "workflow", "ask"], body).await
     }
 
     /// `POST /v1/workflow/renew`
@@ -68,7 +84,7 @@ impl Client {
     }
 
     /// `POST /v1/workflow/verify`
-    pub async fn workflow_verify(&self, body: &VerifyStep) -> Result<Verdict, Error> {
+    pub async fn workflow_verify(&self, body: &VerifyStep) -> Result<VerificationView, Error> {
         self.post(&["v1", "workflow", "verify"], body).await
     }
 }

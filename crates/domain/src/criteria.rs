@@ -32,6 +32,12 @@ pub enum Criterion {
         /// The path, relative to the artifacts directory.
         path: String,
     },
+    /// A command exits with code 0, run in a sandbox of its own in the task's workspace once the
+    /// last step has met every other criterion.
+    CommandSucceeds {
+        /// The line for `/bin/sh -c`.
+        command: String,
+    },
 }
 
 impl Criterion {
@@ -44,7 +50,13 @@ impl Criterion {
             Self::FileExists { path } if path.is_empty() => {
                 Some("acceptance criterion: file_exists needs a path".to_owned())
             }
-            Self::Text { .. } | Self::ExitCode { .. } | Self::FileExists { .. } => None,
+            Self::CommandSucceeds { command } if command.trim().is_empty() => {
+                Some("acceptance criterion: command_succeeds needs a command".to_owned())
+            }
+            Self::Text { .. }
+            | Self::ExitCode { .. }
+            | Self::FileExists { .. }
+            | Self::CommandSucceeds { .. } => None,
         }
     }
 }
@@ -58,9 +70,23 @@ pub struct Evidence {
     pub stdout: String,
     /// The paths of the task's artifacts.
     pub artifacts: Vec<String>,
+    /// The commands that were run to check the result, and how they ended.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+}
+
+/// A command that was run to check a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Check {
+    /// The line for `/bin/sh -c`.
+    pub command: String,
+    /// How it ended.
+    pub ending: Ending,
 }
 
 /// Judges a step: how it ended, the outputs it owed, and, for the last step, the task's criteria.
+///
+/// A check that was not run decides nothing: ask [`next_check`] first.
 pub fn judge(evidence: &Evidence, owed: &[String], criteria: &[Criterion]) -> Verdict {
     let mut findings = vec![judge_ending(evidence, criteria)];
     findings.extend(owed.iter().map(|path| judge_file(evidence, path)));
@@ -68,32 +94,49 @@ pub fn judge(evidence: &Evidence, owed: &[String], criteria: &[Criterion]) -> Ve
         Criterion::ExitCode { .. } => None,
         Criterion::FileExists { path } => Some(judge_file(evidence, path)),
         Criterion::OutputMatches { pattern } => Some(judge_output(evidence, pattern)),
+        Criterion::CommandSucceeds { command } => Some(judge_check(evidence, command)),
         Criterion::Text { description } => Some(Finding::unchecked(description)),
     }));
-    let failed = findings.iter().any(Finding::is_failure);
-    Verdict {
-        status: if failed { VerdictStatus::Fail } else { VerdictStatus::Pass },
-        findings,
-        recommended_actions: vec![],
+    Verdict::of(findings)
+}
+
+/// The command that must be run before the step can be judged; none when enough is known, as it is
+/// once anything has failed.
+pub fn next_check<'a>(
+    evidence: &Evidence,
+    owed: &[String],
+    criteria: &'a [Criterion],
+) -> Option<&'a str> {
+    if judge(evidence, owed, criteria).status == VerdictStatus::Fail {
+        return None;
     }
+    let mut commands = criteria.iter().filter_map(|criterion| {
+        let Criterion::CommandSucceeds { command } = criterion else { return None };
+        Some(command.as_str())
+    });
+    commands.find(|command| check_of(evidence, command).is_none())
+}
+
+fn check_of<'a>(evidence: &'a Evidence, command: &str) -> Option<&'a Check> {
+    evidence.checks.iter().find(|check| check.command == command)
 }
 
 fn judge_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
-    let wanted = criteria.iter().find_map(|criterion| match criterion {
-        Criterion::ExitCode { equals } => Some(*equals),
-        Criterion::Text { .. } | Criterion::OutputMatches { .. } | Criterion::FileExists { .. } => {
-            None
-        }
+    let wanted = criteria.iter().find_map(|criterion| {
+        let Criterion::ExitCode { equals } = criterion else { return None };
+        Some(*equals)
     });
-    let wanted = Ending::Exited { code: wanted.unwrap_or(0) };
+    let code = wanted.unwrap_or(0);
     let message = format!("the command {}", evidence.ending.describe());
-    Finding::of("exit_code", evidence.ending == wanted, message)
+    Finding::of("exit_code", evidence.ending == Ending::Exited { code }, message)
+        .or(|| format!("make the command exit with code {code}"))
 }
 
 fn judge_file(evidence: &Evidence, path: &str) -> Finding {
     let exists = evidence.artifacts.iter().any(|artifact| artifact == path);
     let verb = if exists { "exists" } else { "is missing" };
     Finding::of("file_exists", exists, format!("artifact {path} {verb}"))
+        .or(|| format!("leave {path} in the artifacts directory"))
 }
 
 fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
@@ -102,9 +145,21 @@ fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
             let matches = expression.is_match(&evidence.stdout);
             let verb = if matches { "matches" } else { "does not match" };
             Finding::of("output_matches", matches, format!("standard output {verb} {pattern}"))
+                .or(|| format!("print what matches {pattern}"))
         }
         Err(error) => Finding::of("output_matches", false, format!("{pattern}: {error}")),
     }
+}
+
+fn judge_check(evidence: &Evidence, command: &str) -> Finding {
+    const RULE: &str = "command_succeeds";
+    let Some(Check { ending, .. }) = check_of(evidence, command) else {
+        let message = format!("the check \"{command}\" was not run");
+        return Finding { rule: RULE.to_owned(), ..Finding::unchecked(&message) };
+    };
+    let message = format!("the check \"{command}\" {}", ending.describe());
+    Finding::of(RULE, ending.is_success(), message)
+        .or(|| format!("make the check \"{command}\" exit with code 0"))
 }
 
 /// Expressions come from users: the size limit bounds what one of them can cost.
@@ -121,6 +176,7 @@ mod tests {
             ending: Ending::Exited { code },
             stdout: stdout.to_owned(),
             artifacts: vec!["report.txt".to_owned()],
+            checks: vec![],
         }
     }
 
@@ -175,5 +231,46 @@ mod tests {
         let criterion = Criterion::OutputMatches { pattern: "(".to_owned() };
 
         assert!(criterion.problem().unwrap().contains("is no regular expression"));
+    }
+
+    #[test]
+    fn what_failed_says_what_would_put_it_right() {
+        let verdict = judge(&evidence(3, ""), &["missing.txt".to_owned()], &[]);
+
+        let expected =
+            ["make the command exit with code 0", "leave missing.txt in the artifacts directory"];
+        assert_eq!(verdict.recommended_actions, expected);
+    }
+
+    #[test]
+    fn checks_are_run_one_after_the_other_until_one_fails() {
+        let criteria = ["one", "two"].map(|command| {
+            let command = command.to_owned();
+            Criterion::CommandSucceeds { command }
+        });
+        let checked = |evidence: &mut Evidence, command: &str, code| {
+            let (command, ending) = (command.to_owned(), Ending::Exited { code });
+            evidence.checks.push(Check { command, ending });
+        };
+        let mut seen = evidence(0, "");
+        assert_eq!(next_check(&seen, &[], &criteria), Some("one"));
+        checked(&mut seen, "one", 0);
+        assert_eq!(next_check(&seen, &[], &criteria), Some("two"));
+        checked(&mut seen, "two", 1);
+        assert_eq!(next_check(&seen, &[], &criteria), None);
+
+        let verdict = judge(&seen, &[], &criteria);
+
+        assert_eq!(verdict.first_failure(), Some("the check \"two\" exited with code 1"));
+    }
+
+    #[test]
+    fn a_step_that_failed_is_not_checked_any_further() {
+        let command = "make test".to_owned();
+        let criteria = [Criterion::CommandSucceeds { command }];
+
+        assert_eq!(next_check(&evidence(1, ""), &[], &criteria), None);
+        let verdict = judge(&evidence(1, ""), &[], &criteria);
+        assert_eq!(verdict.findings[1].message, "the check \"make test\" was not run");
     }
 }

@@ -33,13 +33,23 @@ pub struct Finding {
     pub status: FindingStatus,
     /// One sentence for people.
     pub message: String,
+    /// What would put it right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 impl Finding {
     /// A condition that a rule has decided.
     pub fn of(rule: &str, met: bool, message: String) -> Self {
         let status = if met { FindingStatus::Pass } else { FindingStatus::Fail };
-        Self { rule: rule.to_owned(), status, message }
+        Self { rule: rule.to_owned(), status, message, suggestion: None }
+    }
+
+    /// The same finding, saying what would put it right if it failed.
+    #[must_use]
+    pub fn or(self, suggestion: impl FnOnce() -> String) -> Self {
+        let suggestion = self.is_failure().then(suggestion);
+        Self { suggestion, ..self }
     }
 
     /// A condition that no rule can decide.
@@ -48,6 +58,7 @@ impl Finding {
             rule: "text".to_owned(),
             status: FindingStatus::Unchecked,
             message: description.to_owned(),
+            suggestion: None,
         }
     }
 
@@ -69,6 +80,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The decision that follows from findings: one failure fails the step.
+    pub fn of(findings: Vec<Finding>) -> Self {
+        let failed = findings.iter().any(Finding::is_failure);
+        Self {
+            status: if failed { VerdictStatus::Fail } else { VerdictStatus::Pass },
+            recommended_actions: findings.iter().filter_map(|f| f.suggestion.clone()).collect(),
+            findings,
+        }
+    }
+
     /// The message of the first failed finding.
     pub fn first_failure(&self) -> Option<&str> {
         self.findings.iter().find(|finding| finding.is_failure()).map(|f| f.message.as_str())

@@ -1,10 +1,11 @@
 //! What verifications found about tasks.
 
-use cynode_domain::ids::{FindingId, TokenId};
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{FindingId, TaskId, TokenId};
 use cynode_domain::policy::Principal;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
-    EventStore, Finder, Finding, FindingPlace, FindingStore, JobStore, NewEvent, Store,
+    EventStore, Finder, Finding, FindingPlace, FindingStore, JobStore, NewEvent, Store, Task, Tx,
     WorkflowStore,
 };
 use cynode_wire::findings::{CreateFinding, FindingView};
@@ -15,7 +16,7 @@ use crate::paging::PageRequest;
 use crate::tasks::{self, TaskError};
 use crate::{BadCursor, Caller};
 
-const MAX_TEXT_CHARS: usize = 4000;
+pub(crate) const MAX_TEXT_CHARS: usize = 4000;
 const MAX_LOCATION_CHARS: usize = 500;
 const MAX_FINDINGS: i64 = 1000;
 
@@ -76,7 +77,7 @@ impl Findings {
                 Box::pin(async move {
                     let task = tasks::find(tx, &caller, &task).await?;
                     let id = task.asked.id;
-                    if tx.finding_count(id).await? >= MAX_FINDINGS {
+                    if room(tx, id).await? == 0 {
                         return Err(invalid(format!("a task has {MAX_FINDINGS} findings at most")));
                     }
                     let mut place = FindingPlace {
@@ -90,28 +91,8 @@ impl Findings {
                         place.run = Some(job.asked.run);
                         place.step_index = Some(job.asked.step_index);
                     }
-                    let finding = Finding {
-                        id: FindingId::generate(),
-                        task: id,
-                        place,
-                        status: request.status,
-                        severity: request.severity,
-                        message: request.message,
-                        location: request.location,
-                        suggestion: request.suggestion,
-                        by: Finder { agent: source.agent, token: source.token, user: caller.user },
-                        created_at: now,
-                    };
-                    tx.finding_insert(&finding).await?;
-                    let data = json!({
-                        "finding_id": finding.id,
-                        "status": finding.status,
-                        "severity": finding.severity,
-                        "step_index": place.step_index,
-                    });
-                    let told = tasks::event(&task, "finding.created", data);
-                    let told = NewEvent { run: place.run, job: place.job, ..told };
-                    tx.event_append(&told).await?;
+                    let by = Finder { agent: source.agent, token: source.token, user: caller.user };
+                    let finding = New { place, by, now, request }.insert(tx, &task).await?;
                     Ok(view(finding))
                 })
             })
@@ -157,6 +138,53 @@ impl Findings {
                 })
             })
             .await
+    }
+}
+
+/// How many more findings a task may have.
+pub(crate) async fn room(tx: &mut Tx, task: TaskId) -> Result<usize, cynode_store::Error> {
+    let left = MAX_FINDINGS - tx.finding_count(task).await?;
+    Ok(usize::try_from(left).unwrap_or(0))
+}
+
+/// A finding on its way into the record, whoever made it.
+pub(crate) struct New {
+    pub(crate) place: FindingPlace,
+    pub(crate) by: Finder,
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) request: CreateFinding,
+}
+
+impl New {
+    /// Keeps it and tells of it, in one transaction.
+    pub(crate) async fn insert(
+        self,
+        tx: &mut Tx,
+        task: &Task,
+    ) -> Result<Finding, cynode_store::Error> {
+        let Self { place, by, now, request } = self;
+        let finding = Finding {
+            id: FindingId::generate(),
+            task: task.asked.id,
+            place,
+            status: request.status,
+            severity: request.severity,
+            message: request.message,
+            location: request.location,
+            suggestion: request.suggestion,
+            by,
+            created_at: now,
+        };
+        tx.finding_insert(&finding).await?;
+        let data = json!({
+            "finding_id": finding.id,
+            "status": finding.status,
+            "severity": finding.severity,
+            "step_index": place.step_index,
+        });
+        let told = tasks::event(task, "finding.created", data);
+        tx.event_append(&NewEvent { run: place.run, job: place.job, ..told }).await?;
+        Ok(finding)
     }
 }
 

@@ -50,7 +50,7 @@ pub use sweeper::Sweeper;
 pub use tasks::{TaskError, Tasks};
 pub use tokens::{Token, TokenKind};
 pub use work::{Work, WorkError};
-pub use workflow::{Workflow, WorkflowError};
+pub use workflow::{Workflow, WorkflowError, analyst};
 
 /// Why the database did not do as asked, for edges to explain.
 pub use cynode_store::Error as StoreError;

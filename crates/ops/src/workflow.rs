@@ -3,7 +3,11 @@
 //! Every write carries a hold (lease and epoch) and is refused as [`WorkflowError::Fenced`] when
 //! another grant, a cancellation or the clock has ended it.
 
+pub mod analyst;
+mod ask;
+mod check;
 mod checkpoint;
+mod context;
 mod dispatch;
 mod grant;
 mod verify;
@@ -18,6 +22,7 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TransitionView;
 use cynode_wire::workflow::Hold;
 
+use self::analyst::{Analyst, RuleAnalyst};
 use crate::Signals;
 
 const DEFAULT_LEASE_MS: u32 = 30_000;
@@ -68,6 +73,9 @@ pub enum WorkflowError {
     /// The job has not ended.
     #[error("job {0} has not ended")]
     StillRunning(JobId),
+    /// There is nobody who could judge the result now.
+    #[error("no analyst can be asked: {0}")]
+    NoAnalyst(String),
     /// The result could not be judged.
     #[error("the judgement failed")]
     Judge(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -82,14 +90,23 @@ pub struct Workflow {
     store: Store,
     clock: SharedClock,
     signals: Signals,
+    /// Who judges results of steps.
+    analyst: Arc<dyn Analyst>,
     /// When a runner last asked this process for work, in seconds since 1970; for readiness.
     runner_seen: Arc<AtomicI64>,
 }
 
 impl Workflow {
-    /// Workflows kept in `store`.
+    /// Workflows kept in `store`, whose steps are judged by rule.
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals, runner_seen: Arc::new(AtomicI64::new(i64::MIN)) }
+        let analyst = Arc::new(RuleAnalyst);
+        Self { store, clock, signals, analyst, runner_seen: Arc::new(AtomicI64::new(i64::MIN)) }
+    }
+
+    /// The same workflows, judged by somebody else.
+    #[must_use]
+    pub fn judged_by(self, analyst: Arc<dyn Analyst>) -> Self {
+        Self { analyst, ..self }
     }
 
     /// Whether a runner asked this process for work lately.
@@ -127,11 +144,13 @@ pub(crate) fn job_view(job: Job) -> Result<JobView, cynode_store::Error> {
     let result = job.result.map(serde_json::from_value).transpose().map_err(|error| {
         cynode_store::Error::Unreadable { column: "result".to_owned(), reason: error.to_string() }
     })?;
+    let (attempt, check) = check::split(job.asked.attempt);
     Ok(JobView {
         id: job.asked.id,
         task_id: job.asked.task,
         step_index: job.asked.step_index,
-        attempt: job.asked.attempt,
+        attempt,
+        check,
         status: job.status,
         node_id: job.node,
         result,

@@ -50,8 +50,15 @@ pub struct TaskOptions {
     pub limits: Limits,
     /// Whether a step may run again after it was interrupted.
     pub retry_interrupted: bool,
-    /// How often a failing step may run in all.
-    pub max_attempts: u32,
+    /// How often a failing step may run in all; preferences decide when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Whether a person must agree to the plan before anything runs.
+    #[serde(default)]
+    pub approve_plan: bool,
+    /// How long a question of its run waits for an answer, in seconds; for ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_s: Option<u32>,
 }
 
 /// A task and what became of it.
@@ -69,6 +76,8 @@ pub struct Task {
     pub started_at: Option<DateTime<Utc>>,
     /// When it closed.
     pub ended_at: Option<DateTime<Utc>>,
+    /// When somebody asked that no runner takes it.
+    pub paused_at: Option<DateTime<Utc>>,
 }
 
 /// Which tasks a list shows.
@@ -273,5 +282,6 @@ fn task(row: &Row) -> Result<Task, Error> {
         updated_at: row.get("updated_at")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,
+        paused_at: row.get("paused_at")?,
     })
 }

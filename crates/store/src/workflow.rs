@@ -157,6 +157,8 @@ pub trait WorkflowStore {
         sequence: i64,
         effect: &Effect,
     ) -> Result<Value, Error>;
+    /// The answer that is kept under a key.
+    async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error>;
     /// Effects recorded after transition `sequence`.
     async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error>;
 }
@@ -274,9 +276,13 @@ impl WorkflowStore for Tx {
         let sql = "INSERT INTO workflow_effects (run_id, key, sequence, answer, recorded_at)
                    VALUES ($1, $2, $3, $4, cynode_now()) ON CONFLICT DO NOTHING";
         self.execute(sql, params![run, &effect.key, sequence, &effect.answer]).await?;
+        let kept = self.effect_get(run, &effect.key).await?;
+        Ok(kept.unwrap_or_else(|| effect.answer.clone()))
+    }
+
+    async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error> {
         let sql = "SELECT answer FROM workflow_effects WHERE run_id = $1 AND key = $2";
-        let kept = self.row(sql, params![run, &effect.key]).await?;
-        kept.map_or(Ok(effect.answer.clone()), |row| row.get("answer"))
+        self.row(sql, params![run, key]).await?.map(|row| row.get("answer")).transpose()
     }
 
     async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error> {

@@ -17,6 +17,9 @@ pub struct JobView {
     pub step_index: u32,
     /// The attempt at that step, from 1.
     pub attempt: u32,
+    /// For a job that checks the result of that attempt: its number, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<u32>,
     /// Where it stands.
     pub status: JobStatus,
     /// The node it was given to.

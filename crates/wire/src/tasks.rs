@@ -47,9 +47,17 @@ pub struct CreateTask {
     /// Whether a step may run again after it was interrupted: only for commands that are safe to repeat.
     #[serde(default)]
     pub retry_interrupted: bool,
-    /// How often a failing step may run in all, 1 to 10.
-    #[serde(default = "one")]
-    pub max_attempts: u32,
+    /// How often a failing step may run in all, 1 to 10; when absent, the preference
+    /// `workflow.max_step_retries` decides, and without it once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Whether a person must agree to the plan before anything runs: `POST /v1/runs/{run}/answer`.
+    #[serde(default)]
+    pub approve_plan: bool,
+    /// How long a question of the task's run waits for an answer, in seconds, 60 to 31536000; then the
+    /// task fails. For ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_s: Option<u32>,
     /// Two requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -57,10 +65,6 @@ pub struct CreateTask {
 
 fn prompt_mode() -> InputMode {
     InputMode::Prompt
-}
-
-fn one() -> u32 {
-    1
 }
 
 /// A file that comes with a task.

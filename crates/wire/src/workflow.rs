@@ -3,12 +3,16 @@
 //! Every call that writes carries a [`Hold`]: the lease and its fencing epoch. A hold that is no
 //! longer the newest is refused with 409, and the runner must stop at once.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use cynode_domain::changes::Changes;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{HolderId, JobId, LeaseId, RunId, TaskId, TraceId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, Step};
+use cynode_domain::run_policy::RunPolicy;
+use cynode_domain::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -262,8 +266,17 @@ pub struct TaskContextView {
     pub limits: Limits,
     /// Whether a step may run again after it was interrupted.
     pub retry_interrupted: bool,
-    /// How often a failing step may run in all.
+    /// How often a failing step may run in all: as the task says, or else the policy.
     pub max_attempts: u32,
+    /// Whether a person must agree to the plan before anything runs.
+    #[serde(default)]
+    pub approve_plan: bool,
+    /// How hard the run is to try, as preferences have it.
+    #[serde(default)]
+    pub policy: RunPolicy,
+    /// Preferences in effect for the task, by key.
+    #[serde(default)]
+    pub preferences: BTreeMap<String, Value>,
 }
 
 /// `POST /v1/workflow/dispatch`: one job for (run, step, attempt), however often it is asked for.
@@ -297,7 +310,8 @@ pub struct AwaitJob {
     pub wait_ms: u32,
 }
 
-/// `POST /v1/workflow/verify`: has a step's result judged; answers with a verdict.
+/// `POST /v1/workflow/verify`: has a step's result judged. Asked again for the same step and attempt, it
+/// answers with the same verdict.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyStep {
@@ -309,4 +323,24 @@ pub struct VerifyStep {
     pub expected_outputs: Vec<String>,
     /// Whether the task's acceptance criteria apply: true for the last step only.
     pub is_last_step: bool,
+    /// How long to wait for a verdict that takes its time, in milliseconds; at most 30000.
+    #[serde(default)]
+    pub wait_ms: u32,
+}
+
+/// The answer to a verification: a verdict, or what it still waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct VerificationView {
+    /// The verdict; absent while somebody still looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What the verdict waits for, for people: ask again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+}
+
+impl From<Verdict> for VerificationView {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict: Some(verdict), waiting_for: None }
+    }
 }

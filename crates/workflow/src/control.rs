@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
-use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::JobView;
-use cynode_wire::workflow::TaskContextView;
+use cynode_wire::workflow::{TaskContextView, VerificationView};
 
 use crate::engine::NodeError;
 use crate::nodes::dispatch_step::Dispatch;
@@ -22,6 +21,6 @@ pub trait ControlPlane: Send + Sync {
     /// Looks at a job, waiting a while for it to end. It may answer with a job that has not.
     async fn job(&self, job: JobId) -> Result<JobView, NodeError>;
 
-    /// Has a step's result judged.
-    async fn verify(&self, verification: &Verification) -> Result<Verdict, NodeError>;
+    /// Has a step's result judged, waiting a while for the verdict. It may answer without one.
+    async fn verify(&self, verification: &Verification) -> Result<VerificationView, NodeError>;
 }

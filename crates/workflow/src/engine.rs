@@ -10,11 +10,13 @@
 mod drive;
 mod effects;
 mod graph;
+mod life;
 mod node;
 mod retry;
 
 pub use drive::{Checkpoints, Ended, Resume, Stopped, Transition, drive};
 pub use effects::{Answers, EffectLog, JournalError, NodeCx};
 pub use graph::{Edge, FAILED, FINISHED, Failure, Graph, GraphError, UnknownPosition};
-pub use node::{Node, NodeError, On};
+pub use life::Life;
+pub use node::{Ask, ErrorClass, Node, NodeError, On};
 pub use retry::{Backoff, Policy};

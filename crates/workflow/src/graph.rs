@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::run_policy::RunPolicy;
+
 use crate::control::ControlPlane;
-use crate::engine::{Edge, Failure, Graph, GraphError, Node, Policy};
+use crate::engine::{Backoff, Edge, Failure, Graph, GraphError, Node, Policy};
 use crate::nodes::Control;
 use crate::nodes::collect_result::CollectResult;
 use crate::nodes::dispatch_step::DispatchStep;
@@ -22,16 +24,18 @@ pub const GRAPH_VERSION: u32 = 1;
 ///
 /// A node that fails for good leads to `mark_failed` with its reason.
 pub fn task_graph(plane: Arc<dyn ControlPlane>) -> Result<Graph<RunState>, GraphError> {
-    let control = Control::new(plane);
+    let (control, usual) = (Control::new(plane), RunPolicy::default());
+    let usual = |node| policy_of(&usual, node, Policy::unbounded());
     Graph::new(LoadTaskContext::NAME, MarkFailed::NAME, remember_failure)
+        .tuned_by(policy_in_force)
         .node(
             LoadTaskContext(control.clone()),
-            seconds(30),
+            usual(LoadTaskContext::NAME),
             vec![Edge::otherwise("loaded", PlanSteps::NAME)],
         )
         .node(
             PlanSteps,
-            seconds(120),
+            usual(PlanSteps::NAME),
             vec![
                 Edge::when("first_step", DispatchStep::NAME, |state: &RunState| {
                     !state.plan.steps.is_empty()
@@ -41,18 +45,19 @@ pub fn task_graph(plane: Arc<dyn ControlPlane>) -> Result<Graph<RunState>, Graph
         )
         .node(
             DispatchStep(control.clone()),
-            seconds(30),
+            usual(DispatchStep::NAME),
             vec![Edge::otherwise("dispatched", CollectResult::NAME)],
         )
-        // The node bounds itself by the limits of the job that it waits for.
+        // How long the job may take is bounded by its own limits; the policy says for how long nobody
+        // may say anything about it.
         .node(
             CollectResult(control.clone()),
-            Policy::unbounded(),
+            usual(CollectResult::NAME),
             vec![Edge::otherwise("collected", VerifyStepResult::NAME)],
         )
-        .node(VerifyStepResult(control), seconds(120), after_verification())
-        .node(FinalizeSummary, seconds(60), vec![])
-        .node(MarkFailed, seconds(30), vec![])
+        .node(VerifyStepResult(control), usual(VerifyStepResult::NAME), after_verification())
+        .node(FinalizeSummary, usual(FinalizeSummary::NAME), vec![])
+        .node(MarkFailed, usual(MarkFailed::NAME), vec![])
         .build()
 }
 
@@ -70,9 +75,27 @@ fn after_verification() -> Vec<Edge<RunState>> {
 }
 
 fn remember_failure(state: &mut RunState, failure: Failure) {
-    state.failure = Some(NodeFailure { node: failure.node.to_owned(), reason: failure.reason });
+    state.failure = Some(NodeFailure {
+        node: failure.node.to_owned(),
+        reason: failure.reason,
+        class: Some(failure.class),
+        attempts: Some(failure.attempts),
+    });
 }
 
-const fn seconds(timeout: u64) -> Policy {
-    Policy::within(Duration::from_secs(timeout))
+/// What the state says about how a node is tried. Runs of before that have no say.
+fn policy_in_force(state: &RunState, node: &'static str, usual: Policy) -> Policy {
+    state.policy.as_ref().map_or(usual, |policy| policy_of(policy, node, usual))
+}
+
+fn policy_of(policy: &RunPolicy, node: &str, usual: Policy) -> Policy {
+    let seconds = policy.timeout_of(node).map(|seconds| Duration::from_secs(seconds.into()));
+    Policy {
+        attempts: policy.attempts_at(node),
+        backoff: Backoff {
+            first: Duration::from_millis(policy.first_pause_ms.into()),
+            cap: Duration::from_millis(policy.longest_pause_ms.into()),
+        },
+        timeout: seconds.or(usual.timeout),
+    }
 }

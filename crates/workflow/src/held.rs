@@ -4,21 +4,23 @@
 //! run: the nodes' timeouts, or the end of the lease. All of them are safe to repeat.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
-use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::JobView;
+use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
-    DispatchStep, EffectView, Hold, RecordEffect, SaveCheckpoint, TaskContextView, VerifyStep,
+    DispatchStep, EffectView, Hold, RecordEffect, SaveCheckpoint, TaskContextView,
+    VerificationView, VerifyStep,
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::control::ControlPlane;
-use crate::engine::{Backoff, Checkpoints, EffectLog, JournalError, NodeError, Transition};
+use crate::engine::{Ask, Backoff, Checkpoints, EffectLog, JournalError, NodeError, Transition};
 use crate::nodes::dispatch_step::Dispatch;
 use crate::nodes::verify_step_result::Verification;
 use crate::orchestrator::{CallError, Orchestrator};
@@ -30,9 +32,9 @@ use crate::workflow::{Position, TaskState};
 pub(crate) const AWAY: Backoff =
     Backoff { first: Duration::from_millis(100), cap: Duration::from_secs(5) };
 
-/// How long one look at a job may wait for its end.
-const POLL: Duration = Duration::from_secs(20);
-/// Looks at one job are at least this far apart, even if the orchestrator answers at once.
+/// How long one look at a job or a verdict may wait for it, in milliseconds.
+const POLL_MS: u32 = 20_000;
+/// Looks at one of them are at least this far apart, even if the orchestrator answers at once.
 const LEAST_POLL: Duration = Duration::from_millis(50);
 
 /// A task that this process holds.
@@ -43,18 +45,35 @@ pub struct HeldTask {
     saved: Mutex<Saved>,
     /// The lease that every transition extends.
     lease: Option<Arc<KeptLease>>,
+    /// Whether the orchestrator said that somebody wants the run to pause.
+    is_to_pause: AtomicBool,
 }
 
 impl HeldTask {
     /// The task of `hold`.
     pub fn new(orchestrator: Arc<dyn Orchestrator>, hold: Hold) -> Self {
-        Self { orchestrator, hold, saved: Mutex::default(), lease: None }
+        let is_to_pause = AtomicBool::new(false);
+        Self { orchestrator, hold, saved: Mutex::default(), lease: None, is_to_pause }
     }
 
     /// The same task, extending its lease with every transition.
     #[must_use]
     pub(crate) fn extending(self, lease: Arc<KeptLease>) -> Self {
         Self { lease: Some(lease), ..self }
+    }
+
+    /// Whether somebody wants the run to pause, as the reply to a transition said.
+    pub(crate) fn is_to_pause(&self) -> bool {
+        self.is_to_pause.load(Ordering::Relaxed)
+    }
+
+    /// Keeps a question of the run, which then waits for its answer without a runner.
+    pub(crate) async fn ask(&self, ask: &Ask) -> Result<(), JournalError> {
+        let question = serde_json::from_value(ask.question.clone())
+            .map_err(|error| JournalError::Rejected(error.to_string()))?;
+        let (hold, key, node) = (self.hold, ask.key.clone(), ask.node.clone());
+        let body = AskPerson { hold, key, node, question };
+        Ok(patiently(|| self.orchestrator.ask(&body)).await?)
     }
 
     fn saved(&self) -> MutexGuard<'_, Saved> {
@@ -104,22 +123,27 @@ impl ControlPlane for HeldTask {
 
     async fn job(&self, job: JobId) -> Result<JobView, NodeError> {
         let asked = Instant::now();
-        let wait_ms = u32::try_from(POLL.as_millis()).unwrap_or(u32::MAX);
-        let view = patiently(|| self.orchestrator.job(job, wait_ms)).await?;
+        let view = patiently(|| self.orchestrator.job(job, POLL_MS)).await?;
         if !view.status.is_terminal() {
             sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
         }
         Ok(view)
     }
 
-    async fn verify(&self, verification: &Verification) -> Result<Verdict, NodeError> {
+    async fn verify(&self, verification: &Verification) -> Result<VerificationView, NodeError> {
+        let asked = Instant::now();
         let body = VerifyStep {
             hold: self.hold,
             job_id: verification.job_id,
             expected_outputs: verification.expected_outputs.clone(),
             is_last_step: verification.is_last_step,
+            wait_ms: POLL_MS,
         };
-        Ok(patiently(|| self.orchestrator.verify(&body)).await?)
+        let view = patiently(|| self.orchestrator.verify(&body)).await?;
+        if view.verdict.is_none() {
+            sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
+        }
+        Ok(view)
     }
 }
 
@@ -153,11 +177,14 @@ impl<S: TaskState> Checkpoints<S> for HeldTask {
             job_id,
             finish: state.finish().filter(|_| transition.is_last).cloned(),
         };
-        let asked = patiently(|| async {
+        let (asked, saved) = patiently(|| async {
             let asked = Instant::now();
-            self.orchestrator.checkpoint(&body).await.map(|()| asked)
+            self.orchestrator.save(&body).await.map(|saved| (asked, saved))
         })
         .await?;
+        if saved.pause {
+            self.is_to_pause.store(true, Ordering::Relaxed);
+        }
         self.saved().note(state, sent);
         if let Some(lease) = &self.lease {
             lease.extended(asked);

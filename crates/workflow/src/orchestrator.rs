@@ -6,11 +6,11 @@
 use async_trait::async_trait;
 use cynode_client::{Client, Error};
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::JobView;
+use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     ClaimRun, ClaimView, DispatchStep, GrantView, RecordEffect, ReleaseLease, RenewLease,
-    SaveCheckpoint, TaskContextView, VerifyStep,
+    SaveCheckpoint, TaskContextView, VerificationView, VerifyStep,
 };
 
 use crate::engine::{JournalError, NodeError};
@@ -57,11 +57,22 @@ pub trait RunCalls: Send + Sync {
     /// Looks at a job, waiting up to `wait_ms` for it to end.
     async fn job(&self, job: JobId, wait_ms: u32) -> Result<JobView, CallError>;
 
-    /// Has a step's result judged.
-    async fn verify(&self, body: &VerifyStep) -> Result<Verdict, CallError>;
+    /// Has a step's result judged; answers without a verdict while there is none.
+    async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError>;
 
     /// Saves a transition; the same one again changes nothing.
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError>;
+
+    /// Saves a transition as [`RunCalls::checkpoint`] does, and hears whether the run is to pause. Where
+    /// nobody can ask for that, nobody does.
+    async fn save(&self, body: &SaveCheckpoint) -> Result<SavedView, CallError> {
+        self.checkpoint(body).await.map(|()| SavedView::default())
+    }
+
+    /// Puts the run down until somebody has answered its question. Where nobody can, that is refused.
+    async fn ask(&self, body: &AskPerson) -> Result<(), CallError> {
+        Err(CallError::Refused(format!("nobody answers: {}", body.question.text)))
+    }
 
     /// Remembers the answer of an effect.
     async fn effect(&self, body: &RecordEffect) -> Result<(), CallError>;
@@ -138,12 +149,20 @@ impl RunCalls for Client {
         Ok(self.workflow_job(job, wait_ms).await?)
     }
 
-    async fn verify(&self, body: &VerifyStep) -> Result<Verdict, CallError> {
+    async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError> {
         Ok(self.workflow_verify(body).await?)
     }
 
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {
         Ok(self.workflow_checkpoint(body).await?)
+    }
+
+    async fn save(&self, body: &SaveCheckpoint) -> Result<SavedView, CallError> {
+        Ok(self.workflow_save(body).await?)
+    }
+
+    async fn ask(&self, body: &AskPerson) -> Result<(), CallError> {
+        Ok(self.workflow_ask(body).await?)
     }
 
     async fn effect(&self, body: &RecordEffect) -> Result<(), CallError> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_domain::ids::HolderId;
+use cynode_runtime::failpoint;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
@@ -154,6 +155,7 @@ impl<W: Workflow> Runner<W> {
                     failures = 0;
                     self.readiness.set_ready();
                     if !grants.is_empty() {
+                        failpoint::hit("grant_received", "claim");
                         return grants;
                     }
                     sleep(LEAST_CLAIM.saturating_sub(asked.elapsed())).await;

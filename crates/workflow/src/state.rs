@@ -12,6 +12,7 @@ use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::plan::{InputMode, Plan, Step};
+use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Verdict, VerdictStatus};
 use cynode_wire::workflow::Finish;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 pub use self::changes::Mark;
 pub use self::shared::{Attempts, Shared};
+use crate::engine::ErrorClass;
 use crate::graph::GRAPH_VERSION;
 
 /// What must be true of the result.
@@ -61,6 +63,9 @@ pub struct RunState {
     /// What the task allows its steps.
     #[serde(default)]
     pub bounds: Bounds,
+    /// How hard the run tries, once preferences are known.
+    #[serde(default)]
+    pub policy: Option<Shared<RunPolicy>>,
     /// The newest job.
     #[serde(default)]
     pub job: Option<Job>,
@@ -83,6 +88,9 @@ pub struct Request {
     pub commands: Vec<String>,
     /// Artifact paths that the last step must leave behind.
     pub expected_outputs: Vec<String>,
+    /// Whether a person must agree to the plan before anything runs.
+    #[serde(default)]
+    pub approve_plan: bool,
 }
 
 /// What a task allows its steps.
@@ -142,6 +150,12 @@ pub struct NodeFailure {
     pub node: String,
     /// Why, in words.
     pub reason: String,
+    /// Of which class its last error was.
+    #[serde(default)]
+    pub class: Option<ErrorClass>,
+    /// How often it was tried.
+    #[serde(default)]
+    pub attempts: Option<u32>,
 }
 
 impl RunState {
@@ -159,6 +173,7 @@ impl RunState {
             verification: None,
             request: None,
             bounds: Bounds::default(),
+            policy: None,
             job: None,
             failure: None,
             finish: None,

@@ -2,7 +2,7 @@
 
 use cynode_domain::criteria::Criterion;
 
-/// Reads `exit:N`, `output:/regex/` or `file:path`; anything else is prose for a reader.
+/// Reads `exit:N`, `output:/regex/`, `file:path` or `check:command`; anything else is prose for a reader.
 pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
     let criterion = if let Some(code) = text.strip_prefix("exit:") {
         let equals = code.trim().parse().map_err(|_| format!("\"{code}\" is no exit code"))?;
@@ -12,6 +12,8 @@ pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
         Criterion::OutputMatches { pattern: inner.unwrap_or(pattern).to_owned() }
     } else if let Some(path) = text.strip_prefix("file:") {
         Criterion::FileExists { path: path.to_owned() }
+    } else if let Some(command) = text.strip_prefix("check:") {
+        Criterion::CommandSucceeds { command: command.trim().to_owned() }
     } else if text.trim().is_empty() {
         return Err("say what must be true of the result".to_owned());
     } else {
@@ -33,13 +35,15 @@ mod tests {
         assert_eq!(parse("file:a.txt"), Ok(Criterion::FileExists { path: "a.txt".to_owned() }));
         let pattern = "^ok$".to_owned();
         assert_eq!(parse("output:/^ok$/"), Ok(Criterion::OutputMatches { pattern }));
+        let command = "make test".to_owned();
+        assert_eq!(parse("check: make test"), Ok(Criterion::CommandSucceeds { command }));
         let description = "reads well".to_owned();
         assert_eq!(parse("reads well"), Ok(Criterion::Text { description }));
     }
 
     #[test]
     fn a_broken_acceptance_is_refused_before_anything_is_sent() {
-        for broken in ["exit:zero", "output:/(/", "file:", "  "] {
+        for broken in ["exit:zero", "output:/(/", "file:", "check:", "  "] {
             assert!(parse(broken).is_err(), "{broken:?} was accepted");
         }
     }

@@ -76,7 +76,7 @@ struct Place {
 /// What must be true of the result, and what it may cost.
 #[derive(Debug, Args)]
 struct Bounds {
-    /// What must be true: `exit:N`, `output:/regex/`, `file:path`, or prose; may be given again.
+    /// What must be true: `exit:N`, `output:/regex/`, `file:path`, `check:command`, or prose; may be given again.
     #[arg(long, value_name = "CHECK", value_parser = accept::parse)]
     accept: Vec<Criterion>,
     /// A file the last step must leave among the artifacts; may be given again.
@@ -97,12 +97,26 @@ struct Bounds {
     /// Bytes kept of each of stdout and stderr; 64 times that ends a step [default: 262144].
     #[arg(long, value_name = "BYTES")]
     output_bytes: Option<u32>,
-    /// How often a failing step may run in all, 1 to 10.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
-    max_attempts: u32,
+    /// How often a failing step may run in all, 1 to 10 [default: as preferences say, or once].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
+    max_attempts: Option<u32>,
     /// Run a step again after it was interrupted: only for work that is safe to repeat.
     #[arg(long)]
     retry_interrupted: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// What a person has to say to it.
+#[derive(Debug, Args)]
+struct People {
+    /// Show the plan and wait for `cynork run answer --yes` before anything runs.
+    #[arg(long)]
+    approve_plan: bool,
+    /// How long a question waits for an answer, such as 30m or 8h; then the task fails [default: for
+    /// ever].
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    answer_within: Option<u32>,
 }
 
 /// Creates the task.
@@ -144,6 +158,8 @@ fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
         limits,
         retry_interrupted: bounds.retry_interrupted,
         max_attempts: bounds.max_attempts,
+        approve_plan: bounds.people.approve_plan,
+        answer_within_s: bounds.people.answer_within,
         idempotency_key: place.idempotency_key,
     })
 }

@@ -165,6 +165,7 @@ mod tests {
             task_id: id(),
             step_index: 0,
             attempt: 1,
+            check: None,
             status: JobStatus::Completed,
             node_id: None,
             result: Some(JobResult {

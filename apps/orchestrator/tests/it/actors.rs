@@ -9,7 +9,7 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
-    SaveCheckpoint, StartRun, VerifyStep,
+    SaveCheckpoint, StartRun, VerificationView, VerifyStep,
 };
 use serde_json::{Value, json};
 
@@ -58,14 +58,35 @@ impl Runner {
     }
 
     pub(crate) async fn dispatch(&self, hold: Hold, step_index: u32) -> Result<JobId, Error> {
+        self.dispatch_attempt(hold, step_index, 1).await
+    }
+
+    pub(crate) async fn dispatch_attempt(
+        &self,
+        hold: Hold,
+        step_index: u32,
+        attempt: u32,
+    ) -> Result<JobId, Error> {
         let action = Action::Command { line: "true".to_owned() };
         let step = Step { action, expected_outputs: vec![] };
-        let body = DispatchStep { hold, step_index, attempt: 1, step };
+        let body = DispatchStep { hold, step_index, attempt, step };
         Ok(self.client.workflow_dispatch(&body).await?.job_id)
     }
 
+    /// The verdict, which must be there at once.
     pub(crate) async fn verify(&self, hold: Hold, job_id: JobId) -> Result<Verdict, Error> {
-        let body = VerifyStep { hold, job_id, expected_outputs: vec![], is_last_step: true };
+        let answer = self.ask_for_verdict(hold, job_id, 0).await?;
+        Ok(answer.verdict.unwrap())
+    }
+
+    pub(crate) async fn ask_for_verdict(
+        &self,
+        hold: Hold,
+        job_id: JobId,
+        wait_ms: u32,
+    ) -> Result<VerificationView, Error> {
+        let expected_outputs = vec![];
+        let body = VerifyStep { hold, job_id, expected_outputs, is_last_step: true, wait_ms };
         self.client.workflow_verify(&body).await
     }
 

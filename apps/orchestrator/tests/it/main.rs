@@ -23,11 +23,14 @@ mod mcp;
 mod nodes;
 mod payloads;
 mod reports;
+mod runs;
 mod sign_in;
 mod state_tools;
+mod steering;
 mod tasks;
 mod tokens;
 mod tool_calls;
+mod verification;
 mod versions;
 mod workflow;
 
@@ -57,6 +60,32 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    runs {
+        a_run_says_where_it_stands_and_who_drives_it,
+        runs_are_listed_by_task_project_and_state,
+        a_history_tells_what_every_transition_changed,
+        two_rows_and_two_runs_are_compared,
+        every_decision_is_explained_with_its_input_rule_and_outcome,
+        runs_of_others_are_not_found,
+    }
+    steering {
+        a_paused_run_is_granted_to_nobody_until_it_is_resumed,
+        a_run_under_way_pauses_after_its_node_and_goes_on_from_there,
+        a_pause_that_is_taken_back_in_time_is_not_noticed,
+        a_run_that_ends_in_its_node_is_not_paused_any_more,
+        a_paused_run_can_be_canceled_and_takes_along_what_waits,
+        of_pauses_and_claims_at_once_every_run_is_paused_or_told_to,
+        nobody_steers_the_runs_of_others,
+        a_run_that_asks_waits_without_a_runner_until_it_is_answered,
+        a_run_that_asks_can_be_paused_answered_and_canceled,
+        of_many_answers_at_once_one_counts,
+        a_failed_run_is_retried_from_the_step_that_failed,
+        a_run_is_retried_from_any_node_that_it_had,
+        only_an_ended_run_that_did_not_complete_is_retried_and_only_once,
+        a_canceled_run_goes_on_when_its_jobs_have_ended,
+        a_run_is_forked_from_any_row_into_a_task_of_its_own,
+        a_fork_has_its_name_and_key_and_the_files_of_its_parent,
+    }
     versions {
         a_run_goes_on_only_with_a_runner_that_knows_its_graph,
         a_runner_that_cannot_go_on_leaves_the_run_as_it_is_and_says_why,
@@ -133,6 +162,12 @@ on_both_engines! {
         a_task_without_checkpoint_cannot_be_resumed,
         a_result_is_judged_by_the_criteria_of_the_task,
         lease_times_out_of_range_are_refused,
+    }
+    verification {
+        findings_are_on_record_and_asking_again_doubles_none,
+        concurrent_verifications_write_one_set_of_findings,
+        a_check_runs_where_the_step_ran_and_decides,
+        a_runner_cannot_take_the_number_of_a_check,
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,

@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::preference::{Candidate, Resolved, Scope, resolve};
-use cynode_store::{Preference, PreferenceStore, Tx};
+use cynode_store::{NewTask, Preference, PreferenceStore, Tx};
 use cynode_wire::preferences::{EffectiveView, PreferenceSource, SkippedPreference};
 
 use super::write::MAX_ENTRIES;
@@ -29,21 +29,35 @@ impl Preferences {
         with_sources: bool,
     ) -> Result<EffectiveView, PreferenceError> {
         let caller = caller.clone();
-        let entries = self
+        let resolved = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let mut entries = vec![];
-                    for scope in scopes(tx, &caller, subject).await? {
-                        entries.extend(tx.preference_list(scope, "", None, MAX_ENTRIES).await?);
-                    }
-                    Ok::<_, PreferenceError>(entries)
+                    let scopes = scopes(tx, &caller, subject).await?;
+                    Ok::<_, PreferenceError>(resolved(tx, scopes).await?)
                 })
             })
             .await?;
-        let resolved = resolve(entries.into_iter().map(candidate).collect());
         Ok(view(resolved, with_sources))
     }
+}
+
+/// What holds for a task, whoever asks.
+pub(crate) async fn for_task(tx: &mut Tx, task: &NewTask) -> Result<Resolved, cynode_store::Error> {
+    resolved(tx, scopes_of(task)).await
+}
+
+fn scopes_of(task: &NewTask) -> Vec<Scope> {
+    let user = Scope::User(task.created_by);
+    vec![Scope::System, user, Scope::Project(task.project), Scope::Task(task.id)]
+}
+
+async fn resolved(tx: &mut Tx, scopes: Vec<Scope>) -> Result<Resolved, cynode_store::Error> {
+    let mut entries = vec![];
+    for scope in scopes {
+        entries.extend(tx.preference_list(scope, "", None, MAX_ENTRIES).await?);
+    }
+    Ok(resolve(entries.into_iter().map(candidate).collect()))
 }
 
 /// The scopes that count. Users are in no groups yet.
@@ -52,18 +66,17 @@ async fn scopes(
     caller: &Caller,
     subject: Subject,
 ) -> Result<Vec<Scope>, PreferenceError> {
-    let (user, more) = match subject {
+    let more = match subject {
         Subject::Task(task) => {
-            let task = tasks::find(tx, caller, &task.to_string()).await?.asked;
-            (task.created_by, vec![Scope::Project(task.project), Scope::Task(task.id)])
+            return Ok(scopes_of(&tasks::find(tx, caller, &task.to_string()).await?.asked));
         }
         Subject::Project(project) => {
             let project = projects::find(tx, caller, &project.to_string()).await?;
-            (caller.user, vec![Scope::Project(project.id)])
+            vec![Scope::Project(project.id)]
         }
-        Subject::Caller => (caller.user, vec![]),
+        Subject::Caller => vec![],
     };
-    Ok([Scope::System, Scope::User(user)].into_iter().chain(more).collect())
+    Ok([Scope::System, Scope::User(caller.user)].into_iter().chain(more).collect())
 }
 
 fn candidate(entry: Preference) -> Candidate {

@@ -33,6 +33,8 @@ const MAX_LIST: usize = 100;
 const MAX_ATTACHMENTS: usize = 16;
 const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
 const MAX_ATTEMPTS: u32 = 10;
+/// From a minute to a year.
+const ANSWER_WITHIN_S: std::ops::RangeInclusive<u32> = 60..=31_536_000;
 /// How much of a request becomes its name.
 const NAME_CHARS: usize = 40;
 /// Two creations with one name race for the next number; the loser tries again. Each try waits for a
@@ -174,6 +176,8 @@ impl Creation {
                 limits: request.limits,
                 retry_interrupted: request.retry_interrupted,
                 max_attempts: request.max_attempts,
+                approve_plan: request.approve_plan,
+                answer_within_s: request.answer_within_s,
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,
@@ -210,11 +214,16 @@ fn faults(request: &CreateTask) -> Vec<String> {
     faults.extend(request.acceptance_criteria.iter().filter_map(criterion_fault));
     faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
     faults.extend(request.limits.problems());
-    if !(1..=MAX_ATTEMPTS).contains(&request.max_attempts) {
-        faults.push(format!(
-            "max_attempts is {}; allowed is 1 to {MAX_ATTEMPTS}",
-            request.max_attempts
-        ));
+    if let Some(attempts) = request.max_attempts
+        && !(1..=MAX_ATTEMPTS).contains(&attempts)
+    {
+        faults.push(format!("max_attempts is {attempts}; allowed is 1 to {MAX_ATTEMPTS}"));
+    }
+    if let Some(seconds) = request.answer_within_s
+        && !ANSWER_WITHIN_S.contains(&seconds)
+    {
+        let (low, high) = (ANSWER_WITHIN_S.start(), ANSWER_WITHIN_S.end());
+        faults.push(format!("answer_within_s is {seconds}; allowed is {low} to {high}"));
     }
     faults.extend(request.task_name.as_deref().and_then(name_fault));
     let is_bad_key = |key: &String| key.is_empty() || key.len() > 200 || key.contains('\0');
@@ -225,7 +234,7 @@ fn faults(request: &CreateTask) -> Vec<String> {
     faults
 }
 
-fn name_fault(name: &str) -> Option<String> {
+pub(super) fn name_fault(name: &str) -> Option<String> {
     if name.contains('\0') {
         return Some("task_name must not hold NUL characters".to_owned());
     }
@@ -248,7 +257,8 @@ fn criterion_fault(criterion: &Criterion) -> Option<String> {
     let text = match criterion {
         Criterion::Text { description: text }
         | Criterion::OutputMatches { pattern: text }
-        | Criterion::FileExists { path: text } => text,
+        | Criterion::FileExists { path: text }
+        | Criterion::CommandSucceeds { command: text } => text,
         Criterion::ExitCode { .. } => return None,
     };
     if text.len() > MAX_CRITERION_BYTES {

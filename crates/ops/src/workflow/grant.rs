@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::{HolderId, TaskId};
+use cynode_domain::ids::{HolderId, RunId, TaskId};
 use cynode_domain::status::TaskStatus;
+use cynode_runtime::failpoint;
 use cynode_store::{
-    Claim, EventStore, Granted, LeaseStore, NewEvent, Task, TaskStore, Tx, Versions, WorkflowStore,
+    Claim, EventStore, Granted, LeaseStore, NewEvent, QuestionStore, Task, TaskStore, Tx, Versions,
+    WorkflowStore,
 };
 use cynode_wire::workflow::{
     CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, GraphVersions, Hold, ReleaseLease,
-    RenewLease, ResumeRun, StartRun, StartStatus, TaskContextView,
+    RenewLease, ResumeRun, StartRun, StartStatus,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -47,10 +49,14 @@ impl Workflow {
         let mut listener = self.signals.listen(Topic::Runs);
         loop {
             self.note_runner();
+            failpoint::hit("claim_arrived", "claim");
             let granted = self
                 .store
                 .write_alone(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
                 .await?;
+            if !granted.is_empty() {
+                failpoint::hit("claim_committed", "claim");
+            }
             if !granted.is_empty() || !listener.wait(deadline).await {
                 return self.claimed(granted).await;
             }
@@ -122,25 +128,6 @@ impl Workflow {
         self.signals.send(Topic::Runs);
         Ok(())
     }
-
-    /// What `load_task_context` reads.
-    pub async fn context(&self, id: TaskId) -> Result<TaskContextView, WorkflowError> {
-        let task =
-            self.store.read(move |tx| Box::pin(async move { task_of(tx, id).await })).await?;
-        let (asked, options) = (task.asked.clone(), task.asked.options);
-        Ok(TaskContextView {
-            task_id: asked.id,
-            task_name: asked.name,
-            input_mode: asked.input_mode,
-            prompt: asked.prompt,
-            commands: asked.commands,
-            acceptance_criteria: asked.acceptance_criteria,
-            expected_outputs: options.expected_outputs,
-            limits: options.limits,
-            retry_interrupted: options.retry_interrupted,
-            max_attempts: options.max_attempts,
-        })
-    }
 }
 
 async fn start(
@@ -152,6 +139,7 @@ async fn start(
     let task = tx.task_lock(id).await?.ok_or(WorkflowError::NoTask(id))?;
     let run = tx.run_of_task(id).await?.ok_or(WorkflowError::NoTask(id))?;
     pass_gate(tx, &task).await?;
+    pass_people(tx, &task, run.id).await?;
     if let Some(needed) = tx.run_version(run.id).await?
         && !(versions.oldest..=versions.newest).contains(&needed)
     {
@@ -207,6 +195,19 @@ async fn pass_gate(tx: &mut Tx, task: &Task) -> Result<(), WorkflowError> {
         }
     }
     Ok(())
+}
+
+/// Nobody drives what a person has paused, or what waits for a person's answer.
+async fn pass_people(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), WorkflowError> {
+    let asked = tx.question_last(run).await?;
+    let reason = if task.paused_at.is_some() {
+        "it is paused"
+    } else if asked.is_some_and(|asked| asked.answered_at.is_none()) {
+        "it waits for an answer"
+    } else {
+        return Ok(());
+    };
+    Err(WorkflowError::Gate { reason: reason.to_owned() })
 }
 
 async fn whole_views(tx: &mut Tx, resumed: Vec<Granted>) -> Result<Vec<GrantView>, WorkflowError> {

@@ -1,57 +1,168 @@
-//! Having a step's result judged.
+//! Having a step's result judged, and putting on record what was found.
 //!
-//! The judge is the deterministic analyst: exit codes, owed outputs and checkable criteria. It
-//! sees what the database says about the job, never what the runner says about it.
+//! An [`Analyst`](super::analyst::Analyst) judges what the database says about the job, never what the
+//! runner says about it. Verdict and findings are written in one transaction under the caller's lease;
+//! the verdict goes into the run's journal under step and attempt, so that asking again gives the same
+//! one and doubles nothing.
 
-use cynode_domain::criteria::{Criterion, Evidence, judge};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_domain::criteria::Evidence;
+use cynode_domain::finding::{FindingStatus, Severity};
 use cynode_domain::job::Ending;
+use cynode_domain::policy::Principal;
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::Verdict;
-use cynode_store::{ArtifactStore, JobStore, Tx};
+use cynode_domain::verdict::{self, Verdict};
+use cynode_runtime::failpoint;
+use cynode_store::{
+    ArtifactStore, Effect, Fenced, Finder, FindingPlace, JobStore, LeaseStore, Tx, WorkflowStore,
+};
+use cynode_wire::findings::CreateFinding;
 use cynode_wire::jobs::JobView;
-use cynode_wire::workflow::VerifyStep;
-use tokio::task::spawn_blocking;
+use cynode_wire::workflow::{Hold, VerificationView, VerifyStep};
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::{Workflow, WorkflowError, check, job_view, task_of};
+use super::analyst::{AnalystError, Case, Opinion};
+use super::check::{Checks, run as run_check, split};
+use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, job_view, task_of};
 use crate::artifacts::OUTPUT;
+use crate::findings;
+use crate::signals::Topic;
+
+/// What is known when a verdict is asked for.
+enum Known {
+    /// The verdict that was given before.
+    Verdict(Verdict),
+    /// A check has not ended.
+    Waiting(String),
+    /// Everything that an analyst needs.
+    Case(Box<Case>),
+}
 
 impl Workflow {
-    /// Judges the result of a job that has ended.
-    pub async fn verify(&self, request: VerifyStep) -> Result<Verdict, WorkflowError> {
-        let owed = request.expected_outputs.clone();
-        let (evidence, criteria) =
-            self.store.write(move |tx| Box::pin(gather(tx, request))).await?;
-        // Expressions come from users and may be slow: neither the database nor other requests wait.
-        let judged = spawn_blocking(move || judge(&evidence, &owed, &criteria)).await;
-        judged.map_err(|error| WorkflowError::Judge(Box::new(error)))
+    /// Judges the result of a job that has ended; waits for the verdict as long as the request says.
+    pub async fn verify(&self, request: VerifyStep) -> Result<VerificationView, WorkflowError> {
+        let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
+        let deadline = Instant::now() + wait;
+        let mut listener = self.signals.listen(Topic::Results);
+        let (hold, request) = (request.hold, Arc::new(request));
+        failpoint::hit("verify_arrived", "verify_step_result");
+        loop {
+            let asked = Arc::clone(&request);
+            let known = self.store.read(move |tx| Box::pin(look(tx, asked))).await?;
+            let waiting_for = match known {
+                Known::Verdict(verdict) => return Ok(verdict.into()),
+                Known::Waiting(waiting_for) => waiting_for,
+                Known::Case(case) => match self.analyst.examine(&case).await? {
+                    Opinion::Verdict(verdict) => {
+                        return Ok(self.conclude(hold, *case, verdict).await?.into());
+                    }
+                    Opinion::Check { command } => {
+                        self.check(hold, *case, command).await?;
+                        continue;
+                    }
+                    Opinion::Later { waiting_for } => waiting_for,
+                },
+            };
+            if !listener.wait(deadline).await {
+                return Ok(VerificationView { verdict: None, waiting_for: Some(waiting_for) });
+            }
+        }
+    }
+
+    async fn check(&self, hold: Hold, case: Case, command: String) -> Result<(), WorkflowError> {
+        self.store
+            .write(move |tx| Box::pin(async move { run_check(tx, hold, &case, command).await }))
+            .await?;
+        self.signals.send(Topic::Jobs);
+        Ok(())
+    }
+
+    /// Puts verdict and findings on record, unless another call was faster: then gives its verdict.
+    async fn conclude(
+        &self,
+        hold: Hold,
+        case: Case,
+        verdict: Verdict,
+    ) -> Result<Verdict, WorkflowError> {
+        let (by, now) = (self.analyst.role(), self.clock.now());
+        failpoint::hit("verify_judged", "verify_step_result");
+        let kept = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move { conclude(tx, hold, (&case, verdict), (by, now)).await })
+            })
+            .await?;
+        failpoint::hit("verify_committed", "verify_step_result");
+        self.signals.send(Topic::Events);
+        Ok(kept)
     }
 }
 
-/// What is to be judged, and by which criteria.
-async fn gather(
-    tx: &mut Tx,
-    request: VerifyStep,
-) -> Result<(Evidence, Vec<Criterion>), WorkflowError> {
-    let lease = check(tx, request.hold).await?;
+impl From<AnalystError> for WorkflowError {
+    fn from(error: AnalystError) -> Self {
+        match error {
+            AnalystError::Away(reason) => Self::NoAnalyst(reason),
+            AnalystError::Failed(cause) => Self::Judge(cause),
+        }
+    }
+}
+
+/// What the database knows of the step.
+async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowError> {
+    let hold = request.hold;
+    let lease = tx.lease_get(hold.task_id).await?.filter(|lease| {
+        lease.is_live
+            && lease.holder.is_some()
+            && (lease.id, lease.epoch) == (hold.lease_id, hold.epoch)
+    });
+    let lease = lease.ok_or(Fenced)?;
     let job = tx.job_get(request.job_id).await?;
-    let job = job.filter(|job| job.asked.task == lease.task);
-    let job = job_view(job.ok_or(WorkflowError::NoJob(request.job_id))?)?;
+    let job =
+        job.filter(|job| job.asked.task == lease.task && split(job.asked.attempt).1.is_none());
+    let job = job.ok_or(WorkflowError::NoJob(request.job_id))?;
     if !job.status.is_terminal() {
-        return Err(WorkflowError::StillRunning(job.id));
+        return Err(WorkflowError::StillRunning(job.asked.id));
+    }
+    let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
+    let key = key(tx, hold, (step_index, attempt)).await?;
+    if let Some(verdict) = tx.effect_get(lease.run, &key).await? {
+        return Ok(Known::Verdict(read(verdict)?));
+    }
+    let checks = Checks::among(tx.job_list(lease.task).await?, &job)?;
+    if let Some(open) = checks.open {
+        return Ok(Known::Waiting(format!("check job {open} of step {}", step_index + 1)));
     }
     let artifacts = tx.artifact_list(lease.task).await?;
     let artifacts = artifacts.into_iter().filter(|artifact| artifact.kind == OUTPUT);
-    let evidence = evidence(job, artifacts.map(|artifact| artifact.path).collect());
-    let task = task_of(tx, lease.task).await?;
-    let criteria = if request.is_last_step { task.asked.acceptance_criteria } else { vec![] };
-    Ok((evidence, criteria))
+    let task = task_of(tx, lease.task).await?.asked;
+    let view = job_view(job)?;
+    Ok(Known::Case(Box::new(Case {
+        task: lease.task,
+        user: task.created_by,
+        run: lease.run,
+        job: view.id,
+        step_index,
+        attempt,
+        evidence: Evidence {
+            ending: ending_of(&view),
+            stdout: view.result.map(|result| result.stdout).unwrap_or_default(),
+            artifacts: artifacts.map(|artifact| artifact.path).collect(),
+            checks: checks.ended,
+        },
+        owed: request.expected_outputs.clone(),
+        criteria: if request.is_last_step { task.acceptance_criteria } else { vec![] },
+    })))
 }
 
-fn evidence(job: JobView, artifacts: Vec<String>) -> Evidence {
-    if let Some(result) = job.result {
-        return Evidence { ending: result.ending, stdout: result.stdout, artifacts };
+/// How a job that is over ended.
+pub(super) fn ending_of(job: &JobView) -> Ending {
+    if let Some(result) = &job.result {
+        return result.ending.clone();
     }
-    let ending = match job.status {
+    match job.status {
         JobStatus::Canceled => Ending::Canceled,
         JobStatus::LeaseExpired => {
             Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
@@ -59,6 +170,72 @@ fn evidence(job: JobView, artifacts: Vec<String>) -> Evidence {
         JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Failed => {
             Ending::NotStarted { reason: "it left no result".to_owned() }
         }
+    }
+}
+
+/// Where the verdict is kept: by step and attempt, and by the transition that it leads to, so that a
+/// step that a person has judged anew is.
+async fn key(tx: &mut Tx, hold: Hold, step: (u32, u32)) -> Result<String, WorkflowError> {
+    let sequence = tx.checkpoint_position(hold.task_id).await? + 1;
+    Ok(format!("{sequence}/verdict/{}/{}", step.0, step.1))
+}
+
+fn read(verdict: Value) -> Result<Verdict, WorkflowError> {
+    serde_json::from_value(verdict).map_err(|error| {
+        let (column, reason) = ("answer".to_owned(), error.to_string());
+        cynode_store::Error::Unreadable { column, reason }.into()
+    })
+}
+
+async fn conclude(
+    tx: &mut Tx,
+    hold: Hold,
+    (case, verdict): (&Case, Verdict),
+    (by, now): (Principal, chrono::DateTime<chrono::Utc>),
+) -> Result<Verdict, WorkflowError> {
+    // From here on, nobody else concludes for this task.
+    let lease = check(tx, hold).await?;
+    let key = key(tx, hold, (case.step_index, case.attempt)).await?;
+    if let Some(known) = tx.effect_get(lease.run, &key).await? {
+        return read(known);
+    }
+    let sequence = tx.checkpoint_position(lease.task).await? + 1;
+    tx.effect_record(lease.run, sequence, &Effect { key, answer: json!(verdict) }).await?;
+    let task = task_of(tx, lease.task).await?;
+    let room = findings::room(tx, lease.task).await?;
+    if room < verdict.findings.len() {
+        // The verdict in the run's state has them all.
+        tracing::warn!(task.id = %lease.task, "a task has too many findings: some are not listed");
+    }
+    for finding in verdict.findings.iter().take(room) {
+        let place = FindingPlace {
+            run: Some(case.run),
+            job: Some(case.job),
+            step_index: Some(case.step_index),
+        };
+        let by = Finder { agent: by, token: None, user: case.user };
+        let request = on_record(finding);
+        findings::New { place, by, now, request }.insert(tx, &task).await?;
+    }
+    Ok(verdict)
+}
+
+/// A finding of a verdict as it is kept for people.
+fn on_record(finding: &verdict::Finding) -> CreateFinding {
+    let (status, severity) = match finding.status {
+        verdict::FindingStatus::Pass => (FindingStatus::Pass, Severity::Info),
+        verdict::FindingStatus::Fail => (FindingStatus::Fail, Severity::Error),
+        verdict::FindingStatus::Unchecked => (FindingStatus::NeedsClarification, Severity::Info),
     };
-    Evidence { ending, stdout: String::new(), artifacts }
+    let fit =
+        |text: &str| text.chars().filter(|c| *c != '\0').take(findings::MAX_TEXT_CHARS).collect();
+    CreateFinding {
+        status,
+        severity,
+        message: fit(&finding.message),
+        location: Some(finding.rule.clone()),
+        suggestion: finding.suggestion.as_deref().map(fit),
+        step_index: None,
+        job_id: None,
+    }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
 
 mod agents;
+mod analysts;
 mod audit;
 mod catalogue;
 mod driving;

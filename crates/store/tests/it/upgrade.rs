@@ -168,7 +168,7 @@ async fn assert_work_is_there(store: &Store) {
         assert_eq!(tx.auth_event_list(10).await?.len(), 1);
         assert_eq!(tx.project_default_of(user).await?.unwrap().slug, "engine");
         let done = tx.task_get(task).await?.unwrap();
-        assert_eq!((done.status, done.asked.options.max_attempts), (TaskStatus::Completed, 3));
+        assert_eq!((done.status, done.asked.options.max_attempts), (TaskStatus::Completed, Some(3)));
         let ship = tx.task_by_name(user, "ship").await?.unwrap();
         assert_eq!(ship.asked.prompt, "Ship it: \"now\" – 日本");
         assert_eq!(tx.dependency_list(ship.asked.id).await?.len(), 1);

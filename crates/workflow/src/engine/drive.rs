@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::{Instant, sleep, timeout};
+use cynode_runtime::failpoint;
+use tokio::time::{Instant, sleep};
 
 use super::graph::Station;
-use super::{Answers, EffectLog, Failure, Graph, JournalError, NodeCx, NodeError, UnknownPosition};
+use super::life::Heart;
+use super::{
+    Answers, Ask, EffectLog, Failure, Graph, JournalError, Life, NodeCx, NodeError, Policy,
+    UnknownPosition,
+};
 
 /// One move of a run: a node completed, and an edge was taken out of it.
 #[derive(Debug)]
@@ -82,6 +87,9 @@ pub enum Stopped {
     /// Somebody else may drive it now.
     #[error("the lease was lost")]
     LeaseLost,
+    /// Somebody must answer a question first; it stands at a checkpoint.
+    #[error("somebody must answer first")]
+    Asks(Box<Ask>),
     /// The journal does not take its records.
     #[error("{0}")]
     Rejected(String),
@@ -119,11 +127,17 @@ pub async fn drive<S: Send + Sync + 'static>(
             return Ok(Ended::Paused);
         }
         sequence += 1;
+        failpoint::hit("node_entered", station.name);
         let started = Instant::now();
-        let mut attempts = Attempts { station, sequence, log: journal, answers: &mut answers };
+        let policy = graph.policy(station, &state);
+        let mut attempts =
+            Attempts { station, policy, sequence, log: journal, answers: &mut answers, made: 0 };
         let edge = match attempts.run(&mut state).await {
             Ok(edge) => edge,
-            Err(error) => fail(graph, &mut state, station.name, error)?,
+            Err(error) => {
+                let attempts = attempts.made;
+                fail(graph, &mut state, (station.name, attempts), error)?
+            }
         };
         next = graph.successor(station.name, edge).map_err(|e| Stopped::Rejected(e.to_string()))?;
         let transition = Transition {
@@ -134,7 +148,9 @@ pub async fn drive<S: Send + Sync + 'static>(
             duration: started.elapsed(),
             is_last: next.is_none(),
         };
+        failpoint::hit("node_done", station.name);
         journal.save(&transition).await?;
+        failpoint::hit("node_saved", station.name);
         log_transition(&transition);
         answers.clear();
     }
@@ -145,17 +161,19 @@ pub async fn drive<S: Send + Sync + 'static>(
 fn fail<S: Send + Sync + 'static>(
     graph: &Graph<S>,
     state: &mut S,
-    node: &'static str,
+    (node, attempts): (&'static str, u32),
     error: NodeError,
 ) -> Result<&'static str, Stopped> {
+    let class = error.class();
     match error {
         NodeError::Cancelled => Err(Stopped::Cancelled),
         NodeError::LeaseLost => Err(Stopped::LeaseLost),
+        NodeError::Asks(ask) => Err(Stopped::Asks(ask)),
         NodeError::Transient(reason) | NodeError::BadOutput(reason) | NodeError::Denied(reason) => {
             tracing::warn!(node, %reason, "{node} failed for good: {reason}");
             graph
-                .fail(state, Failure { node, reason })
-                .map_err(|Failure { node, reason }| Stopped::Stuck { node, reason })
+                .fail(state, Failure { node, reason, class, attempts })
+                .map_err(|Failure { node, reason, .. }| Stopped::Stuck { node, reason })
         }
     }
 }
@@ -169,39 +187,47 @@ fn log_transition<S>(transition: &Transition<'_, S>) {
 /// The attempts at one node.
 struct Attempts<'a, S> {
     station: &'a Station<S>,
+    policy: Policy,
     sequence: i64,
     log: &'a dyn EffectLog,
     answers: &'a mut Answers,
+    /// How many were made.
+    made: u32,
 }
 
 impl<S: Send + Sync + 'static> Attempts<'_, S> {
     /// Runs the node within its policy and leaves it by an edge.
     async fn run(&mut self, state: &mut S) -> Result<&'static str, NodeError> {
-        let Station { name, policy, .. } = self.station;
-        let mut failures = 0;
+        let name = self.station.name;
         loop {
+            self.made += 1;
             let Err(error) = self.once(state).await else {
                 return self.station.leave(state);
             };
-            failures += 1;
-            if !error.is_retryable() || failures >= policy.attempts {
+            let pause = error.class().pause(self.policy.backoff, self.made);
+            let Some(pause) = pause.filter(|_| self.made < self.policy.attempts) else {
                 return Err(error);
-            }
-            let pause = policy.backoff.delay(failures);
+            };
+            let failures = self.made;
             tracing::warn!(node = name, failures, %error, "node {name} is tried again: {error}");
             sleep(pause).await;
         }
     }
 
     async fn once(&mut self, state: &mut S) -> Result<(), NodeError> {
-        let Station { name, work, policy, .. } = self.station;
-        let mut cx = NodeCx::new(self.sequence, name, self.log, self.answers);
+        let Station { name, work, .. } = self.station;
+        let policy = self.policy;
+        let heart = Heart::new();
+        let life = Life { node: name, heart: &heart, log: self.log };
+        let mut cx = NodeCx::new(self.sequence, life, self.answers);
         let attempt = work.run(&mut cx, state);
-        match policy.timeout {
-            None => attempt.await,
-            Some(limit) => timeout(limit, attempt).await.unwrap_or_else(|_| {
+        let Some(limit) = policy.timeout else { return attempt.await };
+        tokio::select! {
+            biased;
+            done = attempt => done,
+            () = heart.stops(limit) => {
                 Err(NodeError::Transient(format!("no result within {} s", limit.as_secs())))
-            }),
+            }
         }
     }
 }

@@ -5,17 +5,21 @@ use std::fmt;
 use std::future::Future;
 
 use async_trait::async_trait;
+use cynode_runtime::failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::NodeError;
+use super::{Ask, Life, NodeError};
 
 /// Where the answers of effects are written down.
 #[async_trait]
 pub trait EffectLog: Send + Sync {
     /// Returns once the answer will survive a crash of this process.
     async fn record_effect(&self, key: &str, answer: &Value) -> Result<(), JournalError>;
+
+    /// Hears what the running node waits for, for people. Nothing depends on it.
+    fn waiting(&self, _node: &str, _what: &str) {}
 }
 
 /// Why the journal did not take a record. Waiting for a journal that is away is its own business.
@@ -67,19 +71,19 @@ impl FromIterator<(String, Value)> for Answers {
 pub struct NodeCx<'a> {
     /// Makes keys unique in the run: the number of the transition, and the node.
     scope: String,
-    log: &'a dyn EffectLog,
     answers: &'a mut Answers,
+    life: Life<'a>,
 }
 
 impl<'a> NodeCx<'a> {
     /// The context of the node that makes transition number `sequence`.
-    pub(super) fn new(
-        sequence: i64,
-        node: &str,
-        log: &'a dyn EffectLog,
-        answers: &'a mut Answers,
-    ) -> Self {
-        Self { scope: format!("{sequence}/{node}"), log, answers }
+    pub(super) fn new(sequence: i64, life: Life<'a>, answers: &'a mut Answers) -> Self {
+        Self { scope: format!("{sequence}/{}", life.node), answers, life }
+    }
+
+    /// How the node says that it waits and is well: from then on its time begins anew.
+    pub fn life(&self) -> Life<'a> {
+        self.life
     }
 
     /// Performs an effect and records its answer before the node goes on.
@@ -96,9 +100,29 @@ impl<'a> NodeCx<'a> {
             let value = serde_json::to_value(effect.await?).map_err(|error| {
                 NodeError::Denied(format!("the answer of {key} cannot be recorded: {error}"))
             })?;
+            failpoint::hit("effect_done", self.life.node);
             self.answers.0.insert(key.clone(), Answer { value, recorded: false });
         }
         self.settle(&key).await
+    }
+
+    /// The answer that somebody gave to a question of this node.
+    ///
+    /// Without one the node stops here, and the run waits without a runner. It is entered again, with
+    /// its effects replayed, once there is an answer. `key` must be unique in the node.
+    pub fn ask<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        question: &impl Serialize,
+    ) -> Result<T, NodeError> {
+        let key = format!("{}/ask/{key}", self.scope);
+        let unfit = |error: serde_json::Error| NodeError::Denied(format!("{key}: {error}"));
+        if let Some(answer) = self.answers.0.get(&key) {
+            return serde_json::from_value(answer.value.clone()).map_err(unfit);
+        }
+        let question = serde_json::to_value(question).map_err(unfit)?;
+        let node = self.life.node.to_owned();
+        Err(NodeError::Asks(Box::new(Ask { key, node, question })))
     }
 
     /// Records the answer under `key` unless that is done, and reads it.
@@ -107,7 +131,8 @@ impl<'a> NodeCx<'a> {
             return Err(NodeError::Transient(format!("{key} has no answer")));
         };
         if !answer.recorded {
-            self.log.record_effect(key, &answer.value).await?;
+            self.life.log.record_effect(key, &answer.value).await?;
+            failpoint::hit("effect_recorded", self.life.node);
             answer.recorded = true;
         }
         serde_json::from_value(answer.value.clone()).map_err(|error| {

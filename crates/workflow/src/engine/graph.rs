@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use async_trait::async_trait;
 
-use super::{NodeCx, NodeError, On, Policy};
+use super::{ErrorClass, NodeCx, NodeError, On, Policy};
 
 /// The edge taken out of a node that failed for good.
 pub const FAILED: &str = "failed";
@@ -50,6 +50,10 @@ pub struct Failure {
     pub node: &'static str,
     /// Why, in words.
     pub reason: String,
+    /// Of which class the last error was.
+    pub class: ErrorClass,
+    /// How often it was tried.
+    pub attempts: u32,
 }
 
 /// What is wrong with a graph; found when it is made, not when it runs.
@@ -83,6 +87,7 @@ pub struct Graph<S> {
     start: &'static str,
     failure: &'static str,
     on_failure: fn(&mut S, Failure),
+    tune: fn(&S, &'static str, Policy) -> Policy,
     nodes: BTreeMap<&'static str, Station<S>>,
     twice: Option<&'static str>,
 }
@@ -103,7 +108,15 @@ impl<S: Send + Sync + 'static> Graph<S> {
         failure: &'static str,
         on_failure: fn(&mut S, Failure),
     ) -> Self {
-        Self { start, failure, on_failure, nodes: BTreeMap::new(), twice: None }
+        let tune = |_: &S, _: &'static str, policy| policy;
+        Self { start, failure, on_failure, tune, nodes: BTreeMap::new(), twice: None }
+    }
+
+    /// The same graph, whose state says how its nodes are tried: given the name of a node and its
+    /// usual bounds, `tune` gives those in force.
+    #[must_use]
+    pub fn tuned_by(self, tune: fn(&S, &'static str, Policy) -> Policy) -> Self {
+        Self { tune, ..self }
     }
 
     /// Adds a node with its bounds and its ways out.
@@ -160,6 +173,11 @@ impl<S: Send + Sync + 'static> Graph<S> {
 
     pub(super) fn station(&self, name: &str) -> Option<&Station<S>> {
         self.nodes.get(name)
+    }
+
+    /// The bounds of a node that are in force.
+    pub(super) fn policy(&self, station: &Station<S>, state: &S) -> Policy {
+        (self.tune)(state, station.name, station.policy)
     }
 
     /// Takes the failure edge out of `node`, or gives the failure back when there is none.

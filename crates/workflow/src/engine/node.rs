@@ -1,8 +1,12 @@
 //! What a node is, how it is tied to the state of a graph, and how it may fail.
 
 use std::future::Future;
+use std::time::Duration;
 
-use super::NodeCx;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Backoff, NodeCx};
 
 /// One unit of work. It never picks its successor, and it may be run again after a crash.
 pub trait Node: Send + Sync {
@@ -48,14 +52,61 @@ pub enum NodeError {
     /// Another attempt cannot help: the workflow fails.
     #[error("{0}")]
     Denied(String),
+    /// Somebody must answer first: the run waits without a runner, and the node is entered again.
+    #[error("somebody must answer first")]
+    Asks(Box<Ask>),
+}
+
+/// A question that a node cannot go on without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Unique in the run; the answer is an effect under the same key.
+    pub key: String,
+    /// The node that asks.
+    pub node: String,
+    /// The question, in a form that the journal knows.
+    pub question: Value,
+}
+
+/// The classes of errors. Each has a consequence of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The run stops; nothing more is written.
+    Cancelled,
+    /// The run stops; nothing more is written.
+    LeaseLost,
+    /// The node is tried again, after pauses that grow.
+    Transient,
+    /// The node is tried again soon: nobody has to come back first.
+    BadOutput,
+    /// The run fails at once.
+    Denied,
+    /// The run waits for an answer, without a runner.
+    Asks,
 }
 
 impl NodeError {
-    /// Whether the node may be tried again.
-    pub fn is_retryable(&self) -> bool {
+    /// The class, which decides what the engine does about it.
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Transient(_) | Self::BadOutput(_) => true,
-            Self::Cancelled | Self::LeaseLost | Self::Denied(_) => false,
+            Self::Cancelled => ErrorClass::Cancelled,
+            Self::LeaseLost => ErrorClass::LeaseLost,
+            Self::Transient(_) => ErrorClass::Transient,
+            Self::BadOutput(_) => ErrorClass::BadOutput,
+            Self::Denied(_) => ErrorClass::Denied,
+            Self::Asks(_) => ErrorClass::Asks,
+        }
+    }
+}
+
+impl ErrorClass {
+    /// The pause before the next attempt after `failures` failures in a row; none if there is none.
+    pub fn pause(self, backoff: Backoff, failures: u32) -> Option<Duration> {
+        match self {
+            Self::Transient => Some(backoff.delay(failures)),
+            Self::BadOutput => Some(backoff.delay(1)),
+            Self::Cancelled | Self::LeaseLost | Self::Denied | Self::Asks => None,
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct Policy {
     pub attempts: u32,
     /// The pauses between attempts.
     pub backoff: Backoff,
-    /// How long one attempt may take; absent for a node that bounds itself.
+    /// How long one attempt may take without a sign of life; absent for a node that bounds itself.
     pub timeout: Option<Duration>,
 }
 

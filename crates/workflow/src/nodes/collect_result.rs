@@ -38,7 +38,7 @@ impl Node for CollectResult {
     type Input = Awaited;
     type Output = LastResult;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, awaited: Awaited) -> Result<LastResult, NodeError> {
+    async fn run(&self, cx: &mut NodeCx<'_>, awaited: Awaited) -> Result<LastResult, NodeError> {
         let longest = Duration::from_secs(awaited.limits.timeout_s.into()) + RESERVE;
         let mut running_since = None;
         loop {
@@ -46,6 +46,7 @@ impl Node for CollectResult {
             if job.status.is_terminal() {
                 return normalise(job);
             }
+            cx.life().waits_for(&format!("job {}, which is {}", job.id, job.status));
             if job.status == JobStatus::Running {
                 let since = *running_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > longest {

@@ -1,4 +1,5 @@
-//! Reads the task: what is asked for, what must be true of the result, and what it may use.
+//! Reads the task: what is asked for, what must be true of the result, what it may use, and how hard
+//! the run is to try.
 
 use cynode_wire::workflow::TaskContextView;
 
@@ -32,6 +33,7 @@ impl On<RunState> for LoadTaskContext {
             prompt: task.prompt,
             commands: task.commands,
             expected_outputs: task.expected_outputs,
+            approve_plan: task.approve_plan,
         };
         state.request = Some(request.into());
         state.bounds = Bounds {
@@ -39,5 +41,7 @@ impl On<RunState> for LoadTaskContext {
             retry_interrupted: task.retry_interrupted,
             max_attempts: task.max_attempts,
         };
+        state.preferences_effective = task.preferences.into();
+        state.policy = Some(task.policy.into());
     }
 }

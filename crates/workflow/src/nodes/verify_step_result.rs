@@ -1,7 +1,9 @@
-//! Has the step's result judged. What follows from the verdict is decided by the graph's edges.
+//! Has the step's result judged, however long the analyst takes. What follows from the verdict is
+//! decided by the graph's edges.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::verdict::Verdict;
+use cynode_wire::workflow::VerificationView;
 
 use super::Control;
 use crate::engine::{Node, NodeCx, NodeError, On};
@@ -28,8 +30,17 @@ impl Node for VerifyStepResult {
     type Output = Verdict;
 
     async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Verdict, NodeError> {
-        let key = format!("verify/{}", input.job_id);
-        cx.effect(&key, self.0.verify(&input)).await
+        let (key, life) = (format!("verify/{}", input.job_id), cx.life());
+        cx.effect(&key, async {
+            loop {
+                let VerificationView { verdict, waiting_for } = self.0.verify(&input).await?;
+                if let Some(verdict) = verdict {
+                    return Ok(verdict);
+                }
+                life.waits_for(waiting_for.as_deref().unwrap_or("a verdict"));
+            }
+        })
+        .await
     }
 }
 

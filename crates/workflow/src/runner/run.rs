@@ -92,9 +92,12 @@ impl<W: Workflow> Run<W> {
         let graph = self.workflow.graph(Arc::clone(&held) as _);
         let graph = graph.map_err(|e| Halt::Stopped(Stopped::Rejected(e.to_string())))?;
         let resume = resume(&graph, &self.grant).map_err(Halt::Unresumable)?;
-        engine::drive(&graph, &*held, resume, &|| self.shutdown.is_triggered())
-            .await
-            .map_err(Halt::Stopped)
+        let should_pause = || self.shutdown.is_triggered() || held.is_to_pause();
+        let driven = engine::drive(&graph, &*held, resume, &should_pause).await;
+        if let Err(Stopped::Asks(ask)) = &driven {
+            held.ask(ask).await.map_err(|error| Halt::Stopped(error.into()))?;
+        }
+        driven.map_err(Halt::Stopped)
     }
 
     fn report(&self, ended: Result<Ended<W::State>, Halt>) -> Lease {
@@ -115,6 +118,12 @@ impl<W: Workflow> Run<W> {
             Err(Halt::Stopped(stopped @ (Stopped::Cancelled | Stopped::LeaseLost))) => {
                 tracing::warn!(task.id = %task, "lease lost on task {task}: {stopped}");
                 count("lease_lost");
+                Lease::Leave
+            }
+            Err(Halt::Stopped(Stopped::Asks(ask))) => {
+                let node = &ask.node;
+                tracing::info!(task.id = %task, node, "run of task {task} waits: {node} asks");
+                count("asks");
                 Lease::Leave
             }
             Err(Halt::Unresumable(error)) => {

@@ -3,6 +3,7 @@
 use cynode_domain::changes::Changes;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::plan::Plan;
+use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::verdict::Verdict;
 use cynode_wire::workflow::Finish;
 use serde::Serialize;
@@ -31,6 +32,7 @@ pub struct Mark {
     verification: Option<Shared<Verdict>>,
     request: Option<Shared<Request>>,
     bounds: Bounds,
+    policy: Option<Shared<RunPolicy>>,
     job: Option<Job>,
     failure: Option<NodeFailure>,
     finish: Option<Finish>,
@@ -59,6 +61,7 @@ impl TaskState for RunState {
             verification: self.verification.clone(),
             request: self.request.clone(),
             bounds: self.bounds,
+            policy: self.policy.clone(),
             job: self.job,
             failure: self.failure.clone(),
             finish: self.finish.clone(),
@@ -75,6 +78,7 @@ impl TaskState for RunState {
         told.optional("verification", self.verification.as_ref(), before.verification.as_ref())?;
         told.optional("request", self.request.as_ref(), before.request.as_ref())?;
         told.field("bounds", &self.bounds, &before.bounds)?;
+        told.optional("policy", self.policy.as_ref(), before.policy.as_ref())?;
         told.field("job", &self.job, &before.job)?;
         told.field("failure", &self.failure, &before.failure)?;
         told.field("finish", &self.finish, &before.finish)?;
@@ -172,6 +176,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::engine::ErrorClass;
 
     /// One thing that a transition may do to a state.
     #[derive(Debug, Clone)]
@@ -183,6 +188,7 @@ mod tests {
         NextStep,
         Ask(String),
         Prefer(String),
+        Try(u32),
         Fail(String),
         Finish,
         Nothing,
@@ -197,6 +203,7 @@ mod tests {
             Just(Act::NextStep),
             ".{0,10}".prop_map(Act::Ask),
             ".{0,10}".prop_map(Act::Prefer),
+            any::<u32>().prop_map(Act::Try),
             ".{0,10}".prop_map(Act::Fail),
             Just(Act::Finish),
             Just(Act::Nothing),
@@ -234,15 +241,26 @@ mod tests {
             Act::NextStep => state.current_step_index += 1,
             Act::Ask(prompt) => {
                 let (mode, prompt) = (InputMode::Script, prompt.clone());
-                let request = Request { mode, prompt, commands: vec![], expected_outputs: vec![] };
+                let request = Request {
+                    mode,
+                    prompt,
+                    commands: vec![],
+                    expected_outputs: vec![],
+                    approve_plan: false,
+                };
                 state.request = Some(request.into());
             }
             Act::Prefer(key) => {
                 state.preferences_effective.insert(key.clone(), json!({"masked": null}));
             }
+            Act::Try(node_attempts) => {
+                let policy = RunPolicy { node_attempts: *node_attempts, ..RunPolicy::default() };
+                state.policy = Some(policy.into());
+            }
             Act::Fail(reason) => {
                 let (node, reason) = ("plan_steps".to_owned(), reason.clone());
-                state.failure = Some(NodeFailure { node, reason });
+                let (class, attempts) = (Some(ErrorClass::Denied), Some(1));
+                state.failure = Some(NodeFailure { node, reason, class, attempts });
             }
             Act::Finish => {
                 let (outcome, summary) = (Outcome::Completed, "done".to_owned());

@@ -9,8 +9,10 @@ use std::time::Duration;
 use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId, TraceId};
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::plan::InputMode;
+use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
+use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     CheckpointView, EffectView, Finish, GrantView, Hold, SaveCheckpoint, StartStatus,
     TaskContextView,
@@ -84,10 +86,16 @@ pub(crate) struct World {
     /// How attempts go, by step and attempt; all others are good.
     pub(crate) attempts: BTreeMap<(u32, u32), Attempt>,
     pub(crate) job_takes: Duration,
+    /// How long after its making a job is judged.
+    pub(crate) verdict_takes: Duration,
     pub(crate) run_id: RunId,
     pub(crate) lease: Option<LeaseId>,
     /// Why the last runner could not go on.
     pub(crate) put_down: Option<String>,
+    /// Whether somebody has asked the run to pause.
+    pub(crate) is_paused: bool,
+    /// What the run asks.
+    pub(crate) question: Option<AskPerson>,
     pub(crate) epoch: i64,
     pub(crate) checkpoint: Option<CheckpointView>,
     pub(crate) effects: Vec<EffectView>,
@@ -134,15 +142,21 @@ impl Fake {
             expected_outputs: vec![],
             limits: Limits::default(),
             retry_interrupted: false,
+            approve_plan: false,
             max_attempts: 3,
+            policy: RunPolicy::default(),
+            preferences: BTreeMap::new(),
         };
         let world = World {
             task,
             attempts: BTreeMap::new(),
             job_takes: Duration::ZERO,
+            verdict_takes: Duration::ZERO,
             run_id: RunId::generate(),
             lease: None,
             put_down: None,
+            is_paused: false,
+            question: None,
             epoch: 0,
             checkpoint: None,
             effects: vec![],

@@ -9,5 +9,7 @@ mod fake;
 #[cfg(test)]
 mod lease_model;
 mod paths;
+mod people;
+mod policies;
 mod runner;
 mod state;

@@ -30,7 +30,7 @@ fn input() -> Value {
             "acceptance_criteria": { "type": "array", "maxItems": 100 },
             "expected_outputs": { "type": "array", "items": { "type": "string" }, "maxItems": 100 },
             "depends_on": { "type": "array", "items": { "type": "string" }, "maxItems": 100 },
-            "max_attempts": { "type": "integer", "minimum": 1, "maximum": 10 },
+            "max_attempts": { "type": "integer", "minimum": 1, "maximum": 10, "description": "How often a failing step runs in all; as the preference workflow.max_step_retries says when absent." },
             "idempotency_key": text("Two calls with the same key create one task.", 200),
         }),
     )

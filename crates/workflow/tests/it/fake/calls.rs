@@ -8,9 +8,10 @@ use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, Verdict, VerdictStatus};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
+use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     CheckpointView, ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease,
-    RenewLease, SaveCheckpoint, TaskContextView, VerifyStep,
+    RenewLease, SaveCheckpoint, TaskContextView, VerificationView, VerifyStep,
 };
 use cynode_workflow::orchestrator::{CallError, Leases, RunCalls};
 use serde_json::Value;
@@ -87,7 +88,9 @@ impl Leases for Fake {
         loop {
             let runnable = {
                 let world = self.world();
-                world.lease.is_none() && world.put_down.is_none() && !world.is_finished()
+                let waits =
+                    world.question.is_some() || (world.is_paused && world.checkpoint.is_some());
+                world.lease.is_none() && world.put_down.is_none() && !waits && !world.is_finished()
             };
             if runnable {
                 return Ok(vec![self.grant()]);
@@ -154,18 +157,25 @@ impl RunCalls for Fake {
         Ok(view(&world, id, &job, job.made.elapsed() >= takes))
     }
 
-    async fn verify(&self, body: &VerifyStep) -> Result<Verdict, CallError> {
+    async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError> {
         self.called("verify")?;
-        let status = {
+        let (status, left) = {
             let world = self.world();
             world.fence(body.hold)?;
-            world.goes(&world.jobs[&body.job_id]).verdict
+            let job = &world.jobs[&body.job_id];
+            (world.goes(job).verdict, world.verdict_takes.saturating_sub(job.made.elapsed()))
         };
+        let wait = Duration::from_millis(body.wait_ms.into());
+        sleep(left.min(wait)).await;
+        if left > wait {
+            let waiting_for = Some("an analyst".to_owned());
+            return Ok(VerificationView { verdict: None, waiting_for });
+        }
         self.moment(Moment::AfterVerify).await;
         let met = status == VerdictStatus::Pass;
         let code = if met { 0 } else { 3 };
         let finding = Finding::of("exit_code", met, format!("the command exited with code {code}"));
-        Ok(Verdict { status, findings: vec![finding], recommended_actions: vec![] })
+        Ok(Verdict { status, findings: vec![finding], recommended_actions: vec![] }.into())
     }
 
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {
@@ -205,6 +215,20 @@ impl RunCalls for Fake {
         Ok(())
     }
 
+    async fn save(&self, body: &SaveCheckpoint) -> Result<SavedView, CallError> {
+        self.checkpoint(body).await?;
+        Ok(SavedView { pause: self.world().is_paused })
+    }
+
+    async fn ask(&self, body: &AskPerson) -> Result<(), CallError> {
+        self.called("ask")?;
+        let mut world = self.world();
+        world.fence(body.hold)?;
+        world.question = Some(body.clone());
+        world.lease = None;
+        Ok(())
+    }
+
     async fn effect(&self, body: &RecordEffect) -> Result<(), CallError> {
         self.called("effect")?;
         {
@@ -236,6 +260,7 @@ fn view(world: &World, id: JobId, job: &Job, has_ended: bool) -> JobView {
         task_id: world.task.task_id,
         step_index: job.step,
         attempt: job.attempt,
+        check: None,
         status: if has_ended { goes.status } else { JobStatus::Running },
         node_id: None,
         result: has_ended.then_some(result),

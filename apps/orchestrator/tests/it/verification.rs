@@ -1,0 +1,120 @@
+//! Verification: who judges a step, what is put on record, and what is run for it.
+
+use cynode_domain::ids::JobId;
+use cynode_domain::policy::AgentType;
+use cynode_domain::verdict::VerdictStatus;
+use cynode_wire::tasks::TaskView;
+use cynode_wire::workflow::Hold;
+use serde_json::{Value, json};
+
+use crate::actors::{Node, Runner};
+use crate::harness::{Harness, asked, refused};
+use crate::mcp::Mcp;
+
+/// A task whose only step has ended with `code`.
+async fn ended(
+    harness: &Harness,
+    criteria: Value,
+    code: i32,
+) -> (TaskView, Runner, Node, Hold, JobId) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let body = asked(json!({ "acceptance_criteria": criteria }));
+    let task = harness.admin().task_create(&body).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    node.end(job, code).await.unwrap();
+    (task, runner, node, hold, job)
+}
+
+/// The findings about a task as its project manager reads them, oldest first.
+async fn findings(harness: &Harness, task: &TaskView) -> Vec<Value> {
+    let pm = Mcp::agent(harness, AgentType::Pm).await;
+    let listed = pm.call("db.finding.list", json!({ "task_id": task.id })).await;
+    listed["items"].as_array().unwrap().iter().rev().cloned().collect()
+}
+
+pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness: Harness) {
+    let criteria = json!([
+        { "kind": "file_exists", "path": "report.txt" },
+        { "kind": "text", "description": "reads well" },
+    ]);
+    let (task, runner, _node, hold, job) = ended(&harness, criteria, 0).await;
+
+    let first = runner.verify(hold, job).await.unwrap();
+    let (again, too) = tokio::join!(runner.verify(hold, job), runner.verify(hold, job));
+
+    assert_eq!((&again.unwrap(), &too.unwrap()), (&first, &first));
+    assert_eq!(first.status, VerdictStatus::Fail);
+    let found = findings(&harness, &task).await;
+    let said: Vec<_> = found
+        .iter()
+        .map(|finding| (finding["status"].as_str(), finding["severity"].as_str()))
+        .collect();
+    let expected = [
+        (Some("pass"), Some("info")),
+        (Some("fail"), Some("error")),
+        (Some("needs_clarification"), Some("info")),
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(found[1]["message"], "artifact report.txt is missing");
+    assert_eq!(found[1]["suggestion"], "leave report.txt in the artifacts directory");
+    assert_eq!((&found[1]["job_id"], &found[1]["step_index"]), (&json!(job), &json!(0)));
+    assert_eq!(
+        (&found[1]["agent_type"], &found[1]["location"]),
+        (&json!("pa"), &json!("file_exists"))
+    );
+}
+
+pub(crate) async fn concurrent_verifications_write_one_set_of_findings(harness: Harness) {
+    let (task, runner, _node, hold, job) = ended(&harness, json!([]), 3).await;
+
+    let verdicts = futures_util::future::join_all((0..8).map(|_| runner.verify(hold, job))).await;
+
+    assert!(verdicts.iter().all(|verdict| verdict.as_ref().unwrap().status == VerdictStatus::Fail));
+    assert_eq!(findings(&harness, &task).await.len(), 1);
+}
+
+pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Harness) {
+    let criteria = json!([
+        { "kind": "command_succeeds", "command": "test -f made" },
+        { "kind": "command_succeeds", "command": "make check" },
+    ]);
+    let (task, runner, node, hold, job) = ended(&harness, criteria, 0).await;
+
+    let answer = runner.ask_for_verdict(hold, job, 0).await.unwrap();
+    assert_eq!(answer.verdict, None);
+    let news = node.poll(&[]).await.assignments;
+    assert_eq!(news.len(), 1, "{news:?}");
+    let check = news[0].job_id;
+    let waiting_for = format!("check job {check} of step 1");
+    assert_eq!(answer.waiting_for, Some(waiting_for));
+    // Asking again starts nothing new.
+    runner.ask_for_verdict(hold, job, 0).await.unwrap();
+    assert!(node.poll(&[check]).await.assignments.is_empty());
+    refused(runner.ask_for_verdict(hold, check, 0).await, 404);
+
+    // The second check begins when the first has ended, and the verdict waits for it.
+    let (verdict, ()) = tokio::join!(runner.ask_for_verdict(hold, job, 30_000), async {
+        node.end(check, 0).await.unwrap();
+        let news = node.poll_for(&[], 20_000).await.assignments;
+        let second = news[0].job_id;
+        node.poll(&[second]).await;
+        node.end(second, 2).await.unwrap();
+    });
+
+    let verdict = verdict.unwrap().verdict.unwrap();
+    assert_eq!(verdict.first_failure(), Some("the check \"make check\" exited with code 2"));
+    let jobs = harness.admin().task_result(&task.task_name).await.unwrap().jobs;
+    let numbers: Vec<_> = jobs.iter().map(|job| (job.step_index, job.attempt, job.check)).collect();
+    assert_eq!(numbers, [(0, 1, None), (0, 1, Some(1)), (0, 1, Some(2))]);
+    assert!(jobs.iter().all(|job| job.node_id == Some(node.id)));
+}
+
+pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: Harness) {
+    let (_task, runner, _node, hold, _job) = ended(&harness, json!([]), 0).await;
+
+    let problem = refused(runner.dispatch_attempt(hold, 0, 1001).await, 400);
+
+    assert_eq!(problem.detail, "attempt is 1001; allowed is 1 to 999");
+}

@@ -1,0 +1,127 @@
+//! The seam behind the verification of a step: whoever judges, the runner sees the same.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use cynode_domain::finding::FindingStatus;
+use cynode_domain::ids::{HolderId, JobId};
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
+use cynode_domain::policy::Principal;
+use cynode_domain::verdict::{Finding, Verdict};
+use cynode_ops::analyst::{Analyst, AnalystError, Case, Opinion};
+use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_wire::page::PageQuery;
+use cynode_wire::workflow::{DispatchStep, Hold, StartRun, VerifyStep};
+
+use crate::catalogue::Catalogue;
+
+/// Says what it was told to say, last first.
+struct Scripted {
+    says: Mutex<Vec<Result<Opinion, AnalystError>>>,
+    asked: Mutex<Vec<Case>>,
+}
+
+#[async_trait]
+impl Analyst for Scripted {
+    fn role(&self) -> Principal {
+        Principal::PM
+    }
+
+    async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
+        self.asked.lock().unwrap().push(case.clone());
+        self.says.lock().unwrap().pop().unwrap()
+    }
+}
+
+struct Judged {
+    its: Catalogue,
+    workflow: Workflow,
+    analyst: Arc<Scripted>,
+    hold: Hold,
+    job: JobId,
+}
+
+impl Judged {
+    /// A step that has failed, to be judged like this.
+    async fn saying(says: Vec<Result<Opinion, AnalystError>>) -> Self {
+        let its = Catalogue::new().await;
+        let analyst = Arc::new(Scripted { says: Mutex::new(says), asked: Mutex::default() });
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let workflow = Workflow::new(store, clock, signals).judged_by(analyst.clone());
+        let body = StartRun {
+            task_id: its.task.id,
+            holder_id: HolderId::generate(),
+            lease_ms: None,
+            graph_versions: None,
+        };
+        let hold = workflow.start(&body).await.unwrap().hold;
+        let action = Action::Command { line: "true".to_owned() };
+        let step = Step { action, expected_outputs: vec![] };
+        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let job = workflow.dispatch(body).await.unwrap().job_id;
+        its.close(job).await;
+        Self { its, workflow, analyst, hold, job }
+    }
+
+    fn request(&self) -> VerifyStep {
+        VerifyStep {
+            hold: self.hold,
+            job_id: self.job,
+            expected_outputs: vec![],
+            is_last_step: true,
+            wait_ms: 0,
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_analyst_that_takes_its_time_is_asked_again() {
+    let verdict = Verdict::of(vec![Finding::of("reading", true, "it reads well".to_owned())]);
+    let later = Opinion::Later { waiting_for: "the analyst of the task".to_owned() };
+    let judged = Judged::saying(vec![Ok(Opinion::Verdict(verdict.clone())), Ok(later)]).await;
+
+    let first = judged.workflow.verify(judged.request()).await.unwrap();
+    let second = judged.workflow.verify(judged.request()).await.unwrap();
+    // From here on the analyst is not asked any more: it has nothing left to say.
+    let third = judged.workflow.verify(judged.request()).await.unwrap();
+
+    assert_eq!(first.waiting_for.as_deref(), Some("the analyst of the task"));
+    assert_eq!((&second.verdict, &third.verdict), (&Some(verdict.clone()), &Some(verdict)));
+    let Judged { its, analyst, .. } = judged;
+    assert_eq!(analyst.asked.lock().unwrap().len(), 2);
+    let listed = its.findings.list(its.bob(), &its.task.task_name, &PageQuery::default()).await;
+    let listed = listed.unwrap().items;
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].status, listed[0].agent_type), (FindingStatus::Pass, Principal::PM));
+}
+
+#[tokio::test]
+async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
+    let verdict = Verdict::of(vec![]);
+    let check = Opinion::Check { command: "make lint".to_owned() };
+    let judged = Judged::saying(vec![Ok(Opinion::Verdict(verdict.clone())), Ok(check)]).await;
+
+    let waiting = judged.workflow.verify(judged.request()).await.unwrap().waiting_for.unwrap();
+    let check: JobId = waiting.split_whitespace().nth(2).unwrap().parse().unwrap();
+    judged.its.close(check).await;
+    let answer = judged.workflow.verify(judged.request()).await.unwrap();
+
+    assert_eq!(answer.verdict, Some(verdict));
+    let asked = judged.analyst.asked.lock().unwrap();
+    assert_eq!(asked[1].evidence.checks[0].command, "make lint");
+    assert!(asked[0].evidence.checks.is_empty());
+}
+
+#[tokio::test]
+async fn a_step_waits_while_no_analyst_can_be_asked() {
+    let judged = Judged::saying(vec![Err(AnalystError::Away("it starts".to_owned()))]).await;
+
+    let refused = judged.workflow.verify(judged.request()).await;
+
+    assert!(matches!(refused, Err(WorkflowError::NoAnalyst(_))), "{refused:?}");
+    let Judged { its, .. } = judged;
+    let listed = its.findings.list(its.bob(), &its.task.task_name, &PageQuery::default()).await;
+    assert!(listed.unwrap().items.is_empty());
+}
