@@ -25,6 +25,7 @@ pub mod report;
 pub mod run;
 pub mod run_policy;
 pub mod skill;
+pub mod start;
 pub mod status;
 pub mod verdict;
 pub mod work;

@@ -1,11 +1,13 @@
 //! Tasks: creating them, looking at them, ordering them, stopping them.
 
 mod cancel;
+mod copy;
 mod create;
 mod depend;
 mod job;
 mod look;
 mod set_status;
+pub(crate) mod start;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::TaskStatus;
@@ -15,6 +17,7 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
+pub(crate) use self::copy::{Copied, copy};
 use crate::projects::ProjectError;
 use crate::{BadCursor, BlobError, Blobs, Caller, Signals};
 
@@ -115,6 +118,9 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
     let depends_on = tx.dependency_list(task.asked.id).await?;
     let run_id = tx.run_of_task(task.asked.id).await?.map(|run| run.id);
     let blocked_reason = match (task.status, run_id) {
+        (TaskStatus::Pending | TaskStatus::Running, _) if task.paused_at.is_some() => {
+            Some("it is paused".to_owned())
+        }
         (TaskStatus::Pending, _) => blocked_reason(tx, &depends_on).await?,
         (TaskStatus::Running, Some(run)) => tx.run_put_down_reason(run).await?,
         _ => None,

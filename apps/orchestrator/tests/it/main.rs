@@ -25,6 +25,7 @@ mod payloads;
 mod reports;
 mod runs;
 mod sign_in;
+mod start_triggers;
 mod state_tools;
 mod steering;
 mod tasks;
@@ -162,6 +163,12 @@ on_both_engines! {
         a_task_without_checkpoint_cannot_be_resumed,
         a_result_is_judged_by_the_criteria_of_the_task,
         lease_times_out_of_range_are_refused,
+    }
+    start_triggers {
+        a_task_by_api_starts_without_another_step,
+        a_task_of_an_agent_starts_like_any_other,
+        independent_tasks_run_at_once_and_a_joint_one_waits_for_both,
+        a_run_is_told_how_hard_to_try,
     }
     verification {
         findings_are_on_record_and_asking_again_doubles_none,

@@ -7,19 +7,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{ArtifactId, RunId, TaskId, TraceId};
+use cynode_domain::ids::{ArtifactId, TaskId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
-use cynode_domain::status::{RunStatus, TaskStatus};
-use cynode_store::{
-    Artifact, ArtifactStore, EventStore, NewTask, Run, Task, TaskOptions, TaskStore, Tx,
-    WorkflowStore,
-};
+use cynode_domain::start::Trigger;
+use cynode_domain::status::TaskStatus;
+use cynode_store::{Artifact, ArtifactStore, NewTask, Task, TaskOptions, TaskStore, Tx};
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
-use serde_json::json;
 
-use super::{TaskError, Tasks, event, find, lock, view};
+use super::{TaskError, Tasks, find, lock, start, view};
 use crate::Caller;
 use crate::artifacts::{ATTACHMENT, check_path};
 use crate::projects::{self, ProjectError};
@@ -43,10 +40,21 @@ const NAME_TRIES: usize = 200;
 const MAX_CRITERION_BYTES: usize = 16 * 1024;
 
 impl Tasks {
-    /// Creates a task and, with it, the run that a runner will claim.
+    /// Creates a task for somebody who asks through the API and, with it, the run that a runner will
+    /// claim.
     pub async fn create(
         &self,
         caller: &Caller,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        self.create_by(caller, Trigger::Api, request).await
+    }
+
+    /// The same, whatever asks for it.
+    pub async fn create_by(
+        &self,
+        caller: &Caller,
+        trigger: Trigger,
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
         let faults = faults(&request);
@@ -56,6 +64,7 @@ impl Tasks {
         let attachments = self.store_attachments(&request.attachments).await?;
         let new = Creation {
             caller: caller.clone(),
+            trigger,
             id: TaskId::generate(),
             stem: name_of(&request),
             attachments,
@@ -95,6 +104,7 @@ impl Tasks {
 /// Everything one creation needs inside its transaction.
 struct Creation {
     caller: Caller,
+    trigger: Trigger,
     id: TaskId,
     stem: Slug,
     attachments: Vec<Artifact>,
@@ -114,15 +124,8 @@ impl Creation {
         for artifact in &self.attachments {
             tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
         }
-        let run = Run {
-            id: RunId::generate(),
-            task: self.id,
-            trace: TraceId::generate(),
-            status: RunStatus::Pending,
-        };
-        tx.run_insert(&run).await?;
         let task = find(tx, &self.caller, &self.id.to_string()).await?;
-        tx.event_append(&event(&task, "task.created", json!({ "name": task.asked.name }))).await?;
+        start::request(tx, &task, self.trigger).await?;
         view(tx, task).await
     }
 

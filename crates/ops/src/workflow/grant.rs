@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{HolderId, RunId, TaskId};
-use cynode_domain::status::TaskStatus;
 use cynode_runtime::failpoint;
 use cynode_store::{
     Claim, EventStore, Granted, LeaseStore, NewEvent, QuestionStore, Task, TaskStore, Tx, Versions,
@@ -18,7 +17,7 @@ use tokio::time::Instant;
 
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, lease_ms, task_of};
 use crate::signals::Topic;
-use crate::tasks::event;
+use crate::tasks::{self, event};
 
 /// How many tasks one claim may ask for.
 const GRANTS: std::ops::RangeInclusive<u32> = 1..=64;
@@ -138,7 +137,9 @@ async fn start(
     // Locked, so that nobody cancels the task between the gate and the grant.
     let task = tx.task_lock(id).await?.ok_or(WorkflowError::NoTask(id))?;
     let run = tx.run_of_task(id).await?.ok_or(WorkflowError::NoTask(id))?;
-    pass_gate(tx, &task).await?;
+    tasks::start::gate(tx, &task)
+        .await?
+        .map_err(|denied| WorkflowError::Gate { reason: denied.to_string() })?;
     pass_people(tx, &task, run.id).await?;
     if let Some(needed) = tx.run_version(run.id).await?
         && !(versions.oldest..=versions.newest).contains(&needed)
@@ -177,23 +178,6 @@ async fn release(tx: &mut Tx, request: &ReleaseLease) -> Result<(), WorkflowErro
         tx.event_append(&NewEvent { run: Some(lease.run), ..put_down }).await?;
     }
     tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
-    Ok(())
-}
-
-/// A task may start when it is open and everything it waits for has completed.
-async fn pass_gate(tx: &mut Tx, task: &Task) -> Result<(), WorkflowError> {
-    if task.status.is_terminal() {
-        let reason = format!("it is {} already", task.status.api_name());
-        return Err(WorkflowError::Gate { reason });
-    }
-    for id in tx.dependency_list(task.asked.id).await? {
-        let on = task_of(tx, id).await?;
-        if on.status != TaskStatus::Completed {
-            let (name, status) = (on.asked.name, on.status.api_name());
-            let reason = format!("dependencies not satisfied: \"{name}\" is {status}");
-            return Err(WorkflowError::Gate { reason });
-        }
-    }
     Ok(())
 }
 

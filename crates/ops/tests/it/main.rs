@@ -11,6 +11,7 @@ mod preferences;
 mod registry;
 mod rules;
 mod skills;
+mod starts;
 mod team;
 mod work;
 mod work_records;

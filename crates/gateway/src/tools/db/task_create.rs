@@ -1,6 +1,7 @@
 //! `db.task.create`
 
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{Principal, ToolScope};
+use cynode_domain::start::Trigger;
 use cynode_wire::tasks::CreateTask;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
 pub(crate) const TOOL: Builtin = Builtin {
     name: "db.task.create",
     title: "Create a task",
-    description: "Creates a task and the run that carries it out. A task of input_mode commands or script runs in a sandbox; one of input_mode prompt is planned first.",
+    description: "Creates a task and starts its workflow: at once, or when everything it depends on has completed. A task of input_mode commands or script runs in a sandbox; one of input_mode prompt is planned first.",
     scope: ToolScope::Pm,
     input,
     output,
@@ -50,5 +51,10 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         }
     }
     let request: CreateTask = read(request)?;
-    show(context.services.tasks.create(&context.who.caller, request).await?)
+    // A person's own client asks as the API does; an agent asks for whoever it talks with.
+    let trigger = match context.who.agent {
+        Principal::User => Trigger::Api,
+        Principal::Agent(_) => Trigger::Chat,
+    };
+    show(context.services.tasks.create_by(&context.who.caller, trigger, request).await?)
 }

@@ -1,0 +1,106 @@
+//! What starts a workflow, what holds it back, and what the run is told at its start.
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::policy::AgentType;
+use cynode_wire::events::EventQuery;
+use cynode_wire::workflow::Outcome;
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, asked, refused};
+use crate::mcp::Mcp;
+
+/// What the first event about a task says.
+async fn created(harness: &Harness, task: TaskId) -> Value {
+    let query = EventQuery { task: Some(task.to_string()), after: Some("0".to_owned()) };
+    let mut events = harness.admin().events(&query, None).await.unwrap();
+    let first = events.next().await.unwrap().unwrap();
+    assert_eq!(first.kind, "task.created");
+    serde_json::to_value(&first).unwrap()["data"].clone()
+}
+
+pub(crate) async fn a_task_by_api_starts_without_another_step(harness: Harness) {
+    let task = harness.task().await;
+
+    let grant = harness.runner().claim(0).await.unwrap();
+
+    assert_eq!((grant.hold.task_id, Some(grant.run_id)), (task.id, task.run_id));
+    assert_eq!(created(&harness, task.id).await["trigger"], "api");
+}
+
+pub(crate) async fn a_task_of_an_agent_starts_like_any_other(harness: Harness) {
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    let runner = harness.runner();
+    let body = json!({ "input_mode": "commands", "commands": ["true"], "idempotency_key": "k" });
+
+    let (grant, made) = tokio::join!(runner.claim(30_000), pm.call("db.task.create", body.clone()));
+    let again = pm.call("db.task.create", body).await;
+
+    let task: TaskId = serde_json::from_value(made["id"].clone()).unwrap();
+    assert_eq!(grant.unwrap().hold.task_id, task);
+    assert_eq!(created(&harness, task).await["trigger"], "chat");
+    // Asked twice, it is joined to the run that exists.
+    assert_eq!((&again["id"], &again["run_id"]), (&made["id"], &made["run_id"]));
+    assert_eq!(runner.claim(0).await, None);
+}
+
+pub(crate) async fn independent_tasks_run_at_once_and_a_joint_one_waits_for_both(harness: Harness) {
+    let (admin, runners) =
+        (harness.admin(), [harness.runner(), harness.runner(), harness.runner()]);
+    let after = async |on: &[TaskId]| {
+        admin.task_create(&asked(json!({ "depends_on": on }))).await.unwrap().id
+    };
+    let dig = after(&[]).await;
+    let (walls, roof) = (after(&[dig]).await, after(&[dig]).await);
+    let paint = after(&[walls, roof]).await;
+
+    let first = runners[0].claim(0).await.unwrap().hold;
+    assert_eq!((first.task_id, runners[1].claim(0).await), (dig, None));
+    refused(runners[1].start(walls).await, 409);
+    runners[0].finish(first, 1, Outcome::Completed).await.unwrap();
+
+    let (one, other) = tokio::join!(runners[0].claim(0), runners[1].claim(0));
+    let (one, other) = (one.unwrap().hold, other.unwrap().hold);
+    let mut both = [one.task_id, other.task_id];
+    both.sort_unstable();
+    assert_eq!(both, [walls, roof]);
+    runners[0].finish(one, 1, Outcome::Completed).await.unwrap();
+    assert_eq!(runners[2].claim(0).await, None);
+    runners[1].finish(other, 1, Outcome::Completed).await.unwrap();
+    assert_eq!(runners[2].claim(0).await.unwrap().hold.task_id, paint);
+}
+
+pub(crate) async fn a_run_is_told_how_hard_to_try(harness: Harness) {
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    let (task, runner) = (harness.task().await, harness.runner());
+    let own = harness.admin().task_create(&asked(json!({ "max_attempts": 2 }))).await.unwrap();
+    let prefer = async |scope: Value, key: &str, value: Value| {
+        let value_type = if value.is_string() { "string" } else { "number" };
+        let mut body = json!({ "key": key, "value": value, "value_type": value_type });
+        body.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+        assert_eq!(pm.call("db.preference.create", body).await["version"], 1);
+    };
+    let (user, project) = (
+        json!({ "scope_type": "user" }),
+        json!({ "scope_type": "project", "scope_id": task.project_id }),
+    );
+    prefer(user.clone(), "workflow.max_step_retries", json!(7)).await;
+    prefer(project.clone(), "workflow.max_step_retries", json!(4)).await;
+    prefer(user.clone(), "workflow.node_timeouts.collect_result", json!(1_000_000)).await;
+    prefer(user.clone(), "workflow.max_node_retries", json!("often")).await;
+    prefer(project, "output.summary_style", json!("concise")).await;
+
+    let told = runner.client.workflow_task(task.id).await.unwrap();
+    let of_own = runner.client.workflow_task(own.id).await.unwrap();
+
+    // The project beats its user, and a task that says so itself beats both.
+    assert_eq!((told.max_attempts, told.policy.step_attempts), (4, 4));
+    assert_eq!((of_own.max_attempts, of_own.policy.step_attempts), (2, 2));
+    assert_eq!(told.policy.timeout_of("collect_result"), Some(86_400));
+    assert_eq!(told.policy.attempts_at("dispatch_step"), 3);
+    let expected = [
+        "workflow.max_node_retries is no whole number",
+        "workflow.node_timeouts.collect_result is 1000000, taken as 86400: allowed is 1 to 86400",
+    ];
+    assert_eq!(told.policy.notes, expected);
+    assert_eq!(told.preferences["output.summary_style"], "concise");
+}

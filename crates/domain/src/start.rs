@@ -1,0 +1,71 @@
+//! What starts a workflow, and whether it may.
+//!
+//! Start at [`gate`]: the one rule that every start goes through, whatever asked for it.
+
+use crate::status::TaskStatus;
+
+words! {
+    /// What asked for the start of a workflow.
+    Trigger("start trigger") {
+        /// Somebody created a task through the API.
+        Api = "api",
+        /// An agent created a task through its tools, for somebody it talks with.
+        Chat = "chat",
+        /// A schedule fired, and the project manager made a task of what it says.
+        Schedule = "schedule",
+    }
+}
+
+/// Why a workflow may not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The task is closed.
+    #[error("it is {} already", .0.api_name())]
+    Closed(TaskStatus),
+    /// A task that it depends on has not completed.
+    #[error("dependencies not satisfied: \"{name}\" is {}", .status.api_name())]
+    Dependency {
+        /// That task.
+        name: String,
+        /// Where it stands.
+        status: TaskStatus,
+    },
+}
+
+/// Whether the workflow of a task may start: the task is open, and everything that it depends on has
+/// completed, whatever asked for the start.
+pub fn gate(
+    task: TaskStatus,
+    depends_on: impl IntoIterator<Item = (String, TaskStatus)>,
+) -> Result<(), Denied> {
+    if task.is_terminal() {
+        return Err(Denied::Closed(task));
+    }
+    let open = depends_on.into_iter().find(|(_, status)| *status != TaskStatus::Completed);
+    open.map_or(Ok(()), |(name, status)| Err(Denied::Dependency { name, status }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_starts_when_everything_its_task_depends_on_has_completed() {
+        let on = |status| [("wash".to_owned(), TaskStatus::Completed), ("cut".to_owned(), status)];
+
+        assert_eq!(gate(TaskStatus::Pending, []), Ok(()));
+        assert_eq!(gate(TaskStatus::Pending, on(TaskStatus::Completed)), Ok(()));
+        for status in TaskStatus::ALL.iter().copied().filter(|s| *s != TaskStatus::Completed) {
+            let denied = gate(TaskStatus::Pending, on(status)).unwrap_err();
+            let expected = format!("dependencies not satisfied: \"cut\" is {}", status.api_name());
+            assert_eq!(denied.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_closed_task_never_starts_again() {
+        for closed in TaskStatus::ALL.iter().copied().filter(|status| status.is_terminal()) {
+            assert_eq!(gate(closed, []), Err(Denied::Closed(closed)));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Whatever asks for a start, the run is the same; only the record says what it was.
+
+use cynode_domain::ids::HolderId;
+use cynode_domain::start::Trigger;
+use cynode_ops::{Signals, Workflow};
+use cynode_store::{EventCursor, EventFilter, EventStore};
+use cynode_wire::tasks::CreateTask;
+use cynode_wire::workflow::{ClaimRun, StartRun};
+use serde_json::json;
+
+use crate::catalogue::Catalogue;
+
+#[tokio::test]
+async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
+    let its = Catalogue::new().await;
+    let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+    let workflow = Workflow::new(store.clone(), clock, Signals::new(store.engine()));
+    let holder_id = HolderId::generate();
+    let (lease_ms, graph_versions) = (None, None);
+    let of_catalogue = StartRun { task_id: its.task.id, holder_id, lease_ms, graph_versions };
+    workflow.start(&of_catalogue).await.unwrap();
+
+    for trigger in Trigger::ALL.iter().copied() {
+        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
+        let asked: CreateTask = serde_json::from_value(asked).unwrap();
+        let task = its.tasks.create_by(its.bob(), trigger, asked).await.unwrap();
+
+        let claim =
+            ClaimRun { holder_id, lease_ms: None, wait_ms: 0, max: None, graph_versions: None };
+        let grant = workflow.claim(&claim).await.unwrap().grant.unwrap();
+        assert_eq!((grant.hold.task_id, Some(grant.run_id)), (task.id, task.run_id));
+
+        let id = task.id;
+        let events: Result<_, cynode_store::Error> = store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let filter = EventFilter { owner: None, task: Some(id) };
+                    tx.event_list(EventCursor::default(), filter, 10).await
+                })
+            })
+            .await;
+        let created = events.unwrap().into_iter().find(|event| event.kind == "task.created");
+        assert_eq!(created.unwrap().data["trigger"], trigger.as_str());
+    }
+}
