@@ -28,6 +28,15 @@ pub struct Lease {
     pub is_live: bool,
 }
 
+/// What a node of a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The node.
+    pub node: String,
+    /// What for, in words.
+    pub what: String,
+}
+
 /// The lease presented is not, or no longer, the one in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the lease is no longer in force: stop driving this task")]
@@ -59,6 +68,10 @@ pub trait LeaseStore {
         lease: &Lease,
         lifetime_ms: u32,
     ) -> Result<Result<(), Fenced>, Error>;
+    /// Notes what the holder's node waits for, for people.
+    async fn lease_note(&mut self, lease: &Lease, waiting: &Waiting) -> Result<(), Error>;
+    /// What the holder of a live lease said last.
+    async fn lease_waiting(&mut self, task: TaskId) -> Result<Option<Waiting>, Error>;
     /// Gives a lease up. Giving up a lease one does not hold changes nothing.
     async fn lease_release(&mut self, task: TaskId, id: LeaseId, epoch: i64) -> Result<(), Error>;
     /// Takes the lease away from whoever holds it: their next write is refused.
@@ -127,6 +140,24 @@ impl LeaseStore for Tx {
         let params = params![lease.task, lease.id, lease.epoch, lifetime_ms];
         let renewed = self.execute(sql, params).await? == 1;
         Ok(if renewed { Ok(()) } else { Err(Fenced) })
+    }
+
+    async fn lease_note(&mut self, lease: &Lease, waiting: &Waiting) -> Result<(), Error> {
+        let sql = "UPDATE task_workflow_leases SET waiting_node = $4, waiting_for = $5
+                   WHERE task_id = $1 AND lease_id = $2 AND epoch = $3";
+        let (node, what) = (&waiting.node, &waiting.what);
+        self.execute(sql, params![lease.task, lease.id, lease.epoch, node, what]).await.map(drop)
+    }
+
+    async fn lease_waiting(&mut self, task: TaskId) -> Result<Option<Waiting>, Error> {
+        let sql = "SELECT waiting_node, waiting_for FROM task_workflow_leases
+                   WHERE task_id = $1 AND holder_id IS NOT NULL AND expires_at > cynode_now()
+                   AND waiting_node IS NOT NULL";
+        let row = self.row(sql, params![task]).await?;
+        let waiting = |row: Row| {
+            Ok(Waiting { node: row.get("waiting_node")?, what: row.get("waiting_for")? })
+        };
+        row.map(waiting).transpose()
     }
 
     async fn lease_release(&mut self, task: TaskId, id: LeaseId, epoch: i64) -> Result<(), Error> {

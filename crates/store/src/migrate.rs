@@ -36,6 +36,16 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0005_history.sql"),
         sqlite: include_str!("../migrations/sqlite/0005_history.sql"),
     },
+    Migration {
+        version: 6,
+        postgres: include_str!("../migrations/postgres/0006_runs.sql"),
+        sqlite: include_str!("../migrations/sqlite/0006_runs.sql"),
+    },
+    Migration {
+        version: 7,
+        postgres: include_str!("../migrations/postgres/0007_heartbeats.sql"),
+        sqlite: include_str!("../migrations/sqlite/0007_heartbeats.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

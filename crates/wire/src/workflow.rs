@@ -220,6 +220,26 @@ pub struct RenewLease {
     /// How long it lasts from now, in milliseconds: 1000 to 3600000, 30000 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u32>,
+    /// What the running node waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingView>,
+}
+
+impl RenewLease {
+    /// Extends a lease whose node has nothing to say.
+    pub const fn of(hold: Hold, lease_ms: Option<u32>) -> Self {
+        Self { hold, lease_ms, waiting: None }
+    }
+}
+
+/// What a running node waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitingView {
+    /// The node.
+    pub node: String,
+    /// What it waits for, for people.
+    pub waiting_for: String,
 }
 
 /// `POST /v1/workflow/release`

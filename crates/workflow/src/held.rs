@@ -154,6 +154,13 @@ impl EffectLog for HeldTask {
         let body = RecordEffect { hold: self.hold, effect };
         Ok(patiently(|| self.orchestrator.effect(&body)).await?)
     }
+
+    fn waiting(&self, node: &str, what: &str) {
+        tracing::debug!(node, what, "node {node} waits for {what}");
+        if let Some(lease) = &self.lease {
+            lease.waiting(node, what);
+        }
+    }
 }
 
 #[async_trait]

@@ -3,7 +3,6 @@
 use cynode_wire::workflow::{CheckpointView, GrantView};
 
 use crate::engine::{Answers, Graph, Resume, UnknownPosition};
-use crate::graph::GRAPH_VERSION;
 use crate::workflow::TaskState;
 
 /// Why a checkpoint cannot be continued by this version of the program; a newer one may.
@@ -12,11 +11,17 @@ pub enum ResumeError {
     /// The state is not what this version writes.
     #[error("the checkpoint cannot be read")]
     Unreadable(#[source] serde_json::Error),
-    /// A newer runner made it.
-    #[error("the checkpoint is of graph version {found}, and this runner knows {GRAPH_VERSION}")]
-    Newer {
+    /// It is of a graph that this runner does not know, or no longer.
+    #[error(
+        "the checkpoint is of graph version {found}, and this runner knows {oldest} to {newest}"
+    )]
+    Version {
         /// The version of the graph that made it.
         found: u32,
+        /// The oldest version that can be continued.
+        oldest: u32,
+        /// The newest.
+        newest: u32,
     },
     /// It stands at a place that the graph does not have.
     #[error(transparent)]
@@ -27,7 +32,7 @@ impl ResumeError {
     /// The version of the graph that the run needs, if that is what is wrong.
     pub fn needs(&self) -> Option<u32> {
         match self {
-            Self::Newer { found } => Some(*found),
+            Self::Version { found, .. } => Some(*found),
             Self::Unreadable(_) | Self::Unknown(_) => None,
         }
     }
@@ -58,8 +63,9 @@ fn after<S: TaskState>(
 ) -> Result<Resume<S>, ResumeError> {
     let state: S =
         serde_json::from_value(checkpoint.state.clone()).map_err(ResumeError::Unreadable)?;
-    if state.version() > S::VERSION {
-        return Err(ResumeError::Newer { found: state.version() });
+    let (found, oldest, newest) = (state.version(), S::OLDEST, S::VERSION);
+    if !(oldest..=newest).contains(&found) {
+        return Err(ResumeError::Version { found, oldest, newest });
     }
     let position = (checkpoint.sequence, &*checkpoint.last_node_id, &*checkpoint.edge);
     Ok(Resume::after(graph, position, state)?)

@@ -26,6 +26,8 @@ pub struct Position<'a> {
 pub trait TaskState: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The version of the graph that writes it.
     const VERSION: u32;
+    /// The oldest version of the graph whose runs can be continued.
+    const OLDEST: u32 = Self::VERSION;
     /// What must be remembered of a state to tell later what changed since. Making one costs the
     /// same however long the run is.
     type Mark: Send + 'static;
@@ -60,8 +62,7 @@ pub trait Workflow: Send + Sync + 'static {
 
     /// The versions of the graph that can be driven.
     fn versions(&self) -> GraphVersions {
-        let version = Self::State::VERSION;
-        GraphVersions { oldest: version, newest: version }
+        GraphVersions { oldest: Self::State::OLDEST, newest: Self::State::VERSION }
     }
 }
 

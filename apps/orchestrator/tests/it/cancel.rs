@@ -23,7 +23,7 @@ pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Harn
 
     assert!(canceled.canceled && canceled.cascaded.is_empty());
     refused(runner.checkpoint(hold, 1).await, 409);
-    refused(runner.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await, 409);
+    refused(runner.client.workflow_renew(&RenewLease::of(hold, None)).await, 409);
     assert_eq!(runner.claim(0).await, None);
     let news = node.poll(&[running]).await;
     assert_eq!((news.cancel, news.assignments), (vec![running], vec![]));

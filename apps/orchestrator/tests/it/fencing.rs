@@ -65,11 +65,11 @@ pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
     refused(old.effect(stale, "key", json!(1)).await, 409);
     refused(old.dispatch(stale, 1).await, 409);
     refused(old.verify(stale, job).await, 409);
-    let renewal = RenewLease { hold: stale, lease_ms: None };
+    let renewal = RenewLease::of(stale, None);
     refused(old.client.workflow_renew(&renewal).await, 409);
     // A stale release takes nothing from the new holder.
     old.client.workflow_release(&ReleaseLease::of(stale)).await.unwrap();
-    new.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await.unwrap();
+    new.client.workflow_renew(&RenewLease::of(hold, None)).await.unwrap();
     refused(new.client.workflow_resume(&ResumeRun { task_id: task }).await, 404);
     new.checkpoint(hold, 1).await.unwrap();
 }

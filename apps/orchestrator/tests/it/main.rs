@@ -175,6 +175,7 @@ on_both_engines! {
         concurrent_verifications_write_one_set_of_findings,
         a_check_runs_where_the_step_ran_and_decides,
         a_runner_cannot_take_the_number_of_a_check,
+        a_run_shows_what_its_node_waits_for,
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,

@@ -4,11 +4,12 @@ use cynode_domain::ids::JobId;
 use cynode_domain::policy::AgentType;
 use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::tasks::TaskView;
-use cynode_wire::workflow::Hold;
+use cynode_wire::workflow::{Hold, RenewLease, SaveCheckpoint, WaitingView};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::actors::{Node, Runner};
-use crate::harness::{Harness, asked, refused};
+use crate::actors::{Node, Runner, checkpoint};
+use crate::harness::{Answer, Harness, asked, refused};
 use crate::mcp::Mcp;
 
 /// A task whose only step has ended with `code`.
@@ -109,6 +110,31 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Harness
     let numbers: Vec<_> = jobs.iter().map(|job| (job.step_index, job.attempt, job.check)).collect();
     assert_eq!(numbers, [(0, 1, None), (0, 1, Some(1)), (0, 1, Some(2))]);
     assert!(jobs.iter().all(|job| job.node_id == Some(node.id)));
+}
+
+pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: Harness) {
+    let (task, runner) = (harness.task().await, harness.runner());
+    let hold = runner.start(task.id).await.unwrap().hold;
+    let at = |sequence, node: &str, edge: &str| SaveCheckpoint {
+        last_node_id: node.to_owned(),
+        edge: edge.to_owned(),
+        ..checkpoint(hold, sequence)
+    };
+    runner.client.workflow_checkpoint(&at(1, "dispatch_step", "dispatched")).await.unwrap();
+    let waiting = WaitingView {
+        node: "collect_result".to_owned(),
+        waiting_for: "job 7, which is running".to_owned(),
+    };
+    let renewal = RenewLease { waiting: Some(waiting), ..RenewLease::of(hold, None) };
+    let path = format!("/v1/runs/{}", task.id);
+    let shown =
+        async || Answer::of(harness.as_admin(Method::GET, &path)).await.body["waits_for"].clone();
+
+    runner.client.workflow_renew(&renewal).await.unwrap();
+    let while_waiting = shown().await;
+    runner.client.workflow_checkpoint(&at(2, "collect_result", "collected")).await.unwrap();
+
+    assert_eq!((while_waiting, shown().await), (json!("job 7, which is running"), Value::Null));
 }
 
 pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: Harness) {

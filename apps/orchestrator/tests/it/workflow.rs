@@ -150,8 +150,7 @@ pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(harn
     assert_eq!(closed.summary.as_deref(), Some("All is done."));
     assert!(closed.ended_at >= closed.started_at && closed.ended_at.is_some());
     // The lease ended in the same moment.
-    let problem =
-        refused(runner.client.workflow_renew(&RenewLease { hold, lease_ms: None }).await, 409);
+    let problem = refused(runner.client.workflow_renew(&RenewLease::of(hold, None)).await, 409);
     assert!(problem.detail.contains("no longer in force"));
     let hold = runner.claim(0).await.unwrap().hold;
     assert_eq!(hold.task_id, next.id);

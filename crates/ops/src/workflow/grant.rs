@@ -6,7 +6,7 @@ use cynode_domain::ids::{HolderId, RunId, TaskId};
 use cynode_runtime::failpoint;
 use cynode_store::{
     Claim, EventStore, Granted, LeaseStore, NewEvent, QuestionStore, Task, TaskStore, Tx, Versions,
-    WorkflowStore,
+    Waiting, WorkflowStore,
 };
 use cynode_wire::workflow::{
     CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, GraphVersions, Hold, ReleaseLease,
@@ -24,6 +24,7 @@ const GRANTS: std::ops::RangeInclusive<u32> = 1..=64;
 /// How long a run is left alone that its runner could not go on with.
 const PUT_DOWN_MS: u32 = 60_000;
 const MAX_REASON_CHARS: usize = 1000;
+const MAX_NODE_CHARS: usize = 64;
 /// The event that tells that a task was taken for the first time.
 const STARTED: &str = "task.started";
 
@@ -110,10 +111,17 @@ impl Workflow {
     /// Extends a lease in force.
     pub async fn renew(&self, request: &RenewLease) -> Result<(), WorkflowError> {
         let (hold, lease_ms) = (request.hold, lease_ms(request.lease_ms)?);
+        let waiting = request.waiting.as_ref().map(|waiting| Waiting {
+            node: fit(&waiting.node, MAX_NODE_CHARS),
+            what: fit(&waiting.waiting_for, MAX_REASON_CHARS),
+        });
         self.store
             .write(move |tx| {
                 Box::pin(async move {
                     let lease = check(tx, hold).await?;
+                    if let Some(waiting) = &waiting {
+                        tx.lease_note(&lease, waiting).await?;
+                    }
                     Ok(tx.lease_renew(&lease, lease_ms).await??)
                 })
             })
@@ -171,7 +179,7 @@ async fn release(tx: &mut Tx, request: &ReleaseLease) -> Result<(), WorkflowErro
         && let Some(task) = tx.task_lock(hold.task_id).await?
         && let Ok(lease) = tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await?
     {
-        let fit: String = reason.chars().filter(|c| *c != '\0').take(MAX_REASON_CHARS).collect();
+        let fit = fit(reason, MAX_REASON_CHARS);
         tx.run_put_down(lease.run, &fit, request.graph_version, PUT_DOWN_MS).await?;
         let data = json!({ "reason": fit, "graph_version": request.graph_version });
         let put_down = event(&task, "workflow.put_down", data);
@@ -192,6 +200,11 @@ async fn pass_people(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), Workflo
         return Ok(());
     };
     Err(WorkflowError::Gate { reason: reason.to_owned() })
+}
+
+/// A text as it can be kept.
+fn fit(text: &str, most: usize) -> String {
+    text.chars().filter(|c| *c != '\0').take(most).collect()
 }
 
 async fn whole_views(tx: &mut Tx, resumed: Vec<Granted>) -> Result<Vec<GrantView>, WorkflowError> {

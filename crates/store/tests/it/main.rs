@@ -117,6 +117,7 @@ store_laws! {
     }
     leases {
         a_live_lease_is_granted_to_nobody_else,
+        what_a_node_waits_for_is_known_while_its_lease_lives,
         a_free_or_expired_lease_is_granted_in_a_higher_epoch,
         a_lease_in_force_passes_its_check,
         a_stranger_can_neither_check_nor_renew_nor_release,
@@ -205,6 +206,15 @@ store_laws! {
     findings {
         a_finding_reads_back_as_it_was_written,
         findings_of_a_task_are_paged_newest_first,
+    }
+    steering {
+        nobody_is_granted_a_paused_run,
+        a_run_waits_for_one_thing_after_the_other,
+        a_question_is_overdue_when_its_time_is_over_and_its_run_is_open,
+        a_branch_begins_with_the_row_it_goes_on_from,
+        only_a_failed_or_canceled_task_is_opened_again,
+        acts_are_kept_in_their_order_between_transitions,
+        runs_are_listed_by_what_they_wait_for,
     }
     runs {
         runs_of_a_task_are_paged_newest_first_with_their_times,

@@ -41,6 +41,7 @@ impl Node for CollectResult {
     async fn run(&self, cx: &mut NodeCx<'_>, awaited: Awaited) -> Result<LastResult, NodeError> {
         let longest = Duration::from_secs(awaited.limits.timeout_s.into()) + RESERVE;
         let mut running_since = None;
+        cx.life().waits_for(&format!("job {}", awaited.job_id));
         loop {
             let job = self.0.job(awaited.job_id).await?;
             if job.status.is_terminal() {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cynode_wire::workflow::{Hold, RenewLease};
+use cynode_wire::workflow::{Hold, RenewLease, WaitingView};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::engine::Backoff;
@@ -26,11 +26,13 @@ pub(crate) struct KeptLease {
     life: Duration,
     /// When the newest transition that was saved left this process.
     extended: Mutex<Option<Instant>>,
+    /// What the running node said last that it waits for.
+    waiting: Mutex<Option<WaitingView>>,
 }
 
 impl KeptLease {
     pub(super) fn new(life: Duration) -> Self {
-        Self { life, extended: Mutex::new(None) }
+        Self { life, extended: Mutex::new(None), waiting: Mutex::new(None) }
     }
 
     /// How long it lasts without renewal.
@@ -42,6 +44,16 @@ impl KeptLease {
     /// of the lease were left.
     pub(crate) fn extended(&self, asked: Instant) {
         *self.extended.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+    }
+
+    /// The running node waits for something; the next renewal says so.
+    pub(crate) fn waiting(&self, node: &str, waiting_for: &str) {
+        let waiting = WaitingView { node: node.to_owned(), waiting_for: waiting_for.to_owned() };
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
+    }
+
+    fn said(&self) -> Option<WaitingView> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn last_extended(&self) -> Option<Instant> {
@@ -63,7 +75,7 @@ pub(super) async fn keep(leases: &dyn Leases, hold: Hold, lease: &KeptLease) -> 
             due = asked + life / 3;
             continue;
         }
-        ends = match timeout_at(ends, renewed(leases, hold, life)).await {
+        ends = match timeout_at(ends, renewed(leases, hold, lease)).await {
             Ok(Ok(ends)) => ends,
             Ok(Err(lost)) => return lost,
             // A transition may have got through meanwhile.
@@ -75,9 +87,10 @@ pub(super) async fn keep(leases: &dyn Leases, hold: Hold, lease: &KeptLease) -> 
 }
 
 /// Asks until there is an answer; gives the new end of the lease.
-async fn renewed(leases: &dyn Leases, hold: Hold, life: Duration) -> Result<Instant, Lost> {
+async fn renewed(leases: &dyn Leases, hold: Hold, lease: &KeptLease) -> Result<Instant, Lost> {
+    let life = lease.life;
     let backoff = Backoff { first: Duration::from_millis(100), cap: life / 12 };
-    let body = RenewLease { hold, lease_ms: Some(millis(life)) };
+    let body = RenewLease { hold, lease_ms: Some(millis(life)), waiting: lease.said() };
     let mut failures = 0;
     loop {
         // The orchestrator counts from a moment after the request left, so this end is the earlier.

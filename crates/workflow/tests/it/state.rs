@@ -1,10 +1,11 @@
 //! The state as it is stored: a change here is a change for every run in flight.
 
 use cynode_domain::ids::TaskId;
-use cynode_workflow::graph::task_graph;
+use cynode_workflow::graph::{GRAPH_VERSION, task_graph};
 use cynode_workflow::held::HeldTask;
-use cynode_workflow::resume::{ResumeError, resume};
+use cynode_workflow::resume::resume;
 use cynode_workflow::state::RunState;
+use cynode_workflow::workflow::TaskState;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -34,15 +35,23 @@ fn a_state_with_only_its_first_fields_is_still_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_checkpoint_of_a_newer_graph_is_left_alone() {
+async fn a_checkpoint_of_a_graph_that_is_not_known_is_left_alone() {
     let fake = Fake::with_commands(&["make"]);
     drive_to_end(&fake).await;
     let mut grant = fake.grant();
-    let checkpoint = grant.checkpoint.as_mut().unwrap();
-    checkpoint.state["graph_version"] = json!(99);
     let graph = task_graph(Arc::new(HeldTask::new(Arc::clone(&fake) as _, grant.hold))).unwrap();
 
-    let refused = resume(&graph, &grant);
+    for unknown in [0, GRAPH_VERSION + 1] {
+        grant.checkpoint.as_mut().unwrap().state["graph_version"] = json!(unknown);
 
-    assert!(matches!(refused, Err(ResumeError::Newer { found: 99 })), "{refused:?}");
+        let refused = resume(&graph, &grant).unwrap_err();
+
+        assert_eq!(refused.needs(), Some(unknown));
+        let expected = format!(
+            "the checkpoint is of graph version {unknown}, and this runner knows {} to {}",
+            RunState::OLDEST,
+            GRAPH_VERSION
+        );
+        assert_eq!(refused.to_string(), expected);
+    }
 }

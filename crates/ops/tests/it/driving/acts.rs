@@ -187,7 +187,7 @@ impl Life<'_> {
         let next = model.sequence + 1;
         match act {
             Act::Renew { .. } => {
-                let body = RenewLease { hold, lease_ms: Some(600_000) };
+                let body = RenewLease::of(hold, Some(600_000));
                 expect(workflow.renew(&body).await, may_write);
             }
             Act::Save { .. } => {

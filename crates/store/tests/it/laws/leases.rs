@@ -1,7 +1,7 @@
 //! Laws of task leases.
 
 use cynode_domain::ids::{HolderId, LeaseId};
-use cynode_store::{Fenced, Lease, LeaseStore, Run, Store};
+use cynode_store::{Fenced, Lease, LeaseStore, Run, Store, Waiting};
 use tokio::task::JoinSet;
 
 use crate::world::{World, eventually};
@@ -49,6 +49,28 @@ pub(crate) async fn a_live_lease_is_granted_to_nobody_else(store: Store) {
     assert_eq!(world.lease(run).await, Some(lease));
     assert!(lease.is_live && lease.holder.is_some());
     assert!(world.grant(other, MINUTE).await.is_some());
+}
+
+pub(crate) async fn what_a_node_waits_for_is_known_while_its_lease_lives(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let said = |what: &str| Waiting { node: "collect_result".to_owned(), what: what.to_owned() };
+    let (first, second, late) = (said("job 7"), said("job 8"), said("job 9"));
+    let known = async || look!(world.store, tx => tx.lease_waiting(run.task).await);
+    let lease = world.grant(run, MINUTE).await.unwrap();
+    assert_eq!(known().await, None);
+
+    change!(world.store, tx => tx.lease_note(&lease, &first).await);
+    let newest = second.clone();
+    change!(world.store, tx => tx.lease_note(&lease, &newest).await);
+    assert_eq!(known().await, Some(second));
+
+    world.release(lease).await;
+    assert_eq!(known().await, None);
+    world.grant(run, MINUTE).await.unwrap();
+    // Who holds it no longer says nothing more.
+    change!(world.store, tx => tx.lease_note(&lease, &late).await);
+    assert_ne!(known().await.map(|said| said.what), Some("job 9".to_owned()));
 }
 
 pub(crate) async fn a_free_or_expired_lease_is_granted_in_a_higher_epoch(store: Store) {
