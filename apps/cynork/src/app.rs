@@ -11,7 +11,8 @@ use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
-    agent_token, audit, auth, nodes, project, rules, servers, setting, status, task, token, tools,
+    agent_token, audit, auth, nodes, project, rules, runs, servers, setting, status, task, token,
+    tools,
 };
 
 /// What a command works with.
@@ -50,6 +51,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
     let mut app = App { session: Session::open(settings)?, out, local };
     match cli.command {
         Command::Task(command) => task::run(command, &mut app).await,
+        Command::Run(command) => runs::run(command, &mut app).await,
         Command::Project(command) => project::run(command, &mut app).await,
         Command::Nodes(command) => nodes::run(command, &mut app).await,
         Command::Auth(command) => auth::run(command, &mut app).await,

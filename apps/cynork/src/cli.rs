@@ -12,6 +12,7 @@ use crate::auth::AuthCommand;
 use crate::nodes::NodesCommand;
 use crate::project::ProjectCommand;
 use crate::rules::{AccessCommand, RulesCommand};
+use crate::runs::RunCommand;
 use crate::servers::ServersCommand;
 use crate::setting::SettingsCommand;
 use crate::task::TaskCommand;
@@ -94,6 +95,9 @@ pub enum Command {
     /// Create tasks, watch them, read their results.
     #[command(subcommand, visible_alias = "tasks")]
     Task(TaskCommand),
+    /// See where runs stand, how they went and why; pause, resume, answer, retry and fork them.
+    #[command(subcommand, visible_alias = "runs")]
+    Run(RunCommand),
     /// Group tasks into projects.
     #[command(subcommand, visible_alias = "projects")]
     Project(ProjectCommand),

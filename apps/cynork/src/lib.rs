@@ -20,6 +20,7 @@ mod patience;
 mod progress;
 mod project;
 mod rules;
+mod runs;
 mod servers;
 mod session;
 mod setting;

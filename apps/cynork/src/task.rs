@@ -5,7 +5,7 @@
 mod accept;
 mod artifacts;
 mod create;
-mod input;
+pub(crate) mod input;
 mod logs;
 mod narrate;
 mod result;

@@ -11,6 +11,7 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use cynode_api::Services;
 use cynode_gateway::GatewayOptions;
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::{
     Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
     Workflow,
@@ -145,6 +146,8 @@ async fn assemble(
         accounts,
         projects,
         tasks,
+        runs: Runs::new(store.clone()),
+        steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),

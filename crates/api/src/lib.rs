@@ -20,6 +20,7 @@ mod nodes;
 mod openapi;
 mod projects;
 mod router;
+mod runs;
 mod status;
 mod tasks;
 mod workflow;

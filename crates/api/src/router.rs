@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::{Accounts, Artifacts, Events, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use http::StatusCode;
@@ -20,8 +21,8 @@ use crate::identity::{ServiceTokens, require_join, require_node, require_runner,
 use crate::openapi::{Document, named};
 use crate::status::Overview;
 use crate::{
-    Administration, accounts, artifacts, events, gateway, node_api, nodes, projects, status, tasks,
-    workflow,
+    Administration, accounts, artifacts, events, gateway, node_api, nodes, projects, runs, status,
+    tasks, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -37,6 +38,10 @@ pub struct Services {
     pub projects: Projects,
     /// Tasks.
     pub tasks: Tasks,
+    /// Runs, looked at.
+    pub runs: Runs,
+    /// What people do to runs.
+    pub steering: Steering,
     /// Files of tasks.
     pub artifacts: Artifacts,
     /// Worker nodes.
@@ -75,6 +80,8 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
         .merge(tasks::routes(services.tasks))
+        .merge(runs::routes(services.runs))
+        .merge(runs::steering_routes(services.steering))
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
         .merge(events::routes(services.events))

@@ -11,6 +11,7 @@ mod events;
 mod gateway;
 mod nodes;
 mod request;
+mod runs;
 mod tasks;
 mod workflow;
 

@@ -1,24 +1,59 @@
-//! Looking back at runs.
+//! Runs: where they stand, how they went, and what people do to them.
+//!
+//! Looking is in [`look`], [`history`], [`diff`] and [`explain`]; the verbs have a file each. A run is
+//! named by its id, or by its task: that is the task's newest run.
+//!
+//! Invariants: every verb is one transaction, with the act and its event in it, under the lock of the
+//! task. None of them takes a lease from a runner at work: a pause is heard between two nodes, and
+//! everything else is refused while somebody drives the run.
+
+mod answer;
+mod diff;
+mod explain;
+mod fork;
+mod history;
+mod look;
+mod pause;
+mod retry;
+mod steer;
 
 use cynode_domain::ids::RunId;
-use cynode_store::{PastTransition, RecordedRun, RunStore, Store, TaskStore, Tx};
-use cynode_wire::page::{Page, PageQuery};
-use cynode_wire::runs::RunView;
-use cynode_wire::tasks::TransitionView;
+use cynode_store::{StandingRun, StandingStore, Store, Tx, WorkflowStore};
 
-use crate::paging::PageRequest;
+pub(crate) use self::answer::expire;
+pub use self::steer::Steering;
+use crate::projects::ProjectError;
 use crate::tasks::{self, TaskError};
 use crate::{BadCursor, Caller};
 
-/// Why a run was not shown.
+/// Why a run was not shown, or something was not done to it.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// There is no such run, or the caller may not see it.
-    #[error("there is no run {0}")]
-    NotFound(RunId),
+    #[error("there is no run \"{0}\"")]
+    NotFound(String),
+    /// There is no such row.
+    #[error("run {run} has no row {sequence}; its newest is {newest}")]
+    NoRow {
+        /// The run.
+        run: RunId,
+        /// The row that was asked for.
+        sequence: i64,
+        /// The newest that there is.
+        newest: i64,
+    },
+    /// The run is not in a state that allows it.
+    #[error("{0}")]
+    Refused(String),
+    /// The request breaks rules; every one of them is named.
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
     /// The task was not found.
     #[error(transparent)]
     Task(#[from] TaskError),
+    /// The project was not found.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
     /// The page asked for cannot be given.
     #[error(transparent)]
     Page(#[from] BadCursor),
@@ -27,7 +62,7 @@ pub enum RunError {
     Store(#[from] cynode_store::Error),
 }
 
-/// Runs. Cheap to clone.
+/// Runs, looked at. Cheap to clone.
 #[derive(Clone)]
 pub struct Runs {
     store: Store,
@@ -38,87 +73,31 @@ impl Runs {
     pub fn new(store: Store) -> Self {
         Self { store }
     }
-
-    /// A page of the runs of a task, newest first.
-    pub async fn list(
-        &self,
-        caller: &Caller,
-        task: &str,
-        query: &PageQuery,
-    ) -> Result<Page<RunView>, RunError> {
-        let request = PageRequest::<RunId>::check(query)?;
-        let (before, fetch) = (request.before, request.fetch);
-        let (caller, task) = (caller.clone(), task.to_owned());
-        let found = self
-            .store
-            .read(move |tx| {
-                Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
-                    Ok::<_, RunError>(tx.run_list(task, before, fetch).await?)
-                })
-            })
-            .await?;
-        Ok(request.page(found, |recorded| recorded.run.id.to_string(), view))
-    }
-
-    /// A run.
-    pub async fn get(&self, caller: &Caller, run: RunId) -> Result<RunView, RunError> {
-        let caller = caller.clone();
-        self.store
-            .read(move |tx| Box::pin(async move { Ok(view(find(tx, &caller, run).await?)) }))
-            .await
-    }
-
-    /// A page of the transitions of a run, oldest first, without the state after each.
-    pub async fn history(
-        &self,
-        caller: &Caller,
-        run: RunId,
-        query: &PageQuery,
-    ) -> Result<Page<TransitionView>, RunError> {
-        let request = PageRequest::<i64>::check(query)?;
-        let (caller, after, fetch) = (caller.clone(), request.before.unwrap_or(0), request.fetch);
-        let found = self
-            .store
-            .read(move |tx| {
-                Box::pin(async move {
-                    find(tx, &caller, run).await?;
-                    Ok::<_, RunError>(tx.history_page(run, after, fetch).await?)
-                })
-            })
-            .await?;
-        Ok(request.page(found, |past| past.sequence.to_string(), transition_view))
-    }
 }
 
-/// A run, if the caller may see its task.
-async fn find(tx: &mut Tx, caller: &Caller, id: RunId) -> Result<RecordedRun, RunError> {
-    let found = tx.run_get(id).await?.ok_or(RunError::NotFound(id))?;
-    let task = tx.task_get(found.run.task).await?;
-    let may_see = task.is_some_and(|task| caller.may_see(task.asked.created_by));
-    if may_see { Ok(found) } else { Err(RunError::NotFound(id)) }
+/// The run that `wanted` names by its id, or by the id or name of its task, if the caller may see it.
+async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<StandingRun, RunError> {
+    let unknown = || RunError::NotFound(wanted.chars().take(100).collect());
+    let mut found = match wanted.parse::<RunId>() {
+        Ok(id) => tx.run_standing(id).await?,
+        Err(_) => None,
+    };
+    if found.is_none() {
+        let task = match tasks::find(tx, caller, wanted).await {
+            Err(TaskError::NotFound(_)) => return Err(unknown()),
+            found => found?,
+        };
+        let run = tx.run_of_task(task.asked.id).await?.ok_or_else(unknown)?;
+        found = tx.run_standing(run.id).await?;
+    }
+    found.filter(|run| caller.may_see(run.task.created_by)).ok_or_else(unknown)
 }
 
-fn view(recorded: RecordedRun) -> RunView {
-    RunView {
-        id: recorded.run.id,
-        task_id: recorded.run.task,
-        trace_id: recorded.run.trace,
-        status: recorded.run.status,
-        created_at: recorded.created_at,
-        started_at: recorded.started_at,
-        ended_at: recorded.ended_at,
+/// Refuses what can be done to a run under way only.
+fn refuse_ended(run: &StandingRun, verb: &str) -> Result<(), RunError> {
+    if run.recorded.run.status.is_terminal() {
+        let refusal = format!("the run is {} already: there is nothing to {verb}", run.state);
+        return Err(RunError::Refused(refusal));
     }
-}
-
-fn transition_view(past: PastTransition) -> TransitionView {
-    TransitionView {
-        sequence: past.sequence,
-        node: past.node,
-        edge: past.edge,
-        step_index: past.step_index,
-        job_id: past.job,
-        duration_ms: past.duration_ms,
-        recorded_at: past.recorded_at,
-    }
+    Ok(())
 }

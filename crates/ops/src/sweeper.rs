@@ -19,6 +19,7 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::nodes::{NODE_SILENCE_MS, NodeError, assign_open_jobs, close_job};
+use crate::runs::expire;
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
 
@@ -104,8 +105,10 @@ impl Sweeper {
             self.signals.send(Topic::Results);
             self.signals.send(Topic::Policy);
         }
-        // An expired lease makes its run claimable, and only the clock knows.
-        if is_claimable {
+        // An expired lease makes its run claimable, and only the clock knows. So does a question that
+        // nobody answered in time.
+        let unanswered = expire(&self.store).await?;
+        if is_claimable || unanswered > 0 {
             self.signals.send(Topic::Runs);
         }
         self.accounts.forget_old_attempts();

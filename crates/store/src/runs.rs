@@ -92,7 +92,7 @@ impl RunStore for Tx {
     }
 }
 
-fn recorded(row: &Row) -> Result<RecordedRun, Error> {
+pub(crate) fn recorded(row: &Row) -> Result<RecordedRun, Error> {
     Ok(RecordedRun {
         run: Run {
             id: row.id("id")?,

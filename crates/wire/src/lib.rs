@@ -25,6 +25,7 @@ pub mod runs;
 pub mod servers;
 pub mod settings;
 pub mod skills;
+pub mod steering;
 pub mod tasks;
 pub mod tools;
 pub mod work;

@@ -11,6 +11,7 @@ use crate::table::short;
 
 const GREEN: u8 = 32;
 const RED: u8 = 31;
+const YELLOW: u8 = 33;
 const DIM: u8 = 2;
 
 /// What to show of one event.
@@ -32,6 +33,13 @@ pub(crate) fn tell(event: &Event, out: Out) -> Told {
         "job.queued" => doing(format!("{}waiting for a worker node", step(data))),
         "job.started" => doing(format!("{}running", step(data))),
         "job.ended" => line(job_ended(data, out)),
+        "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
+        "run.asked" => line(asked(data, out)),
+        "run.answered" => line(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
+        "run.unanswered" => line(format!("{} nobody answered in time", out.paint(RED, "•"))),
+        "run.retried" => line(format!("{} retried by {}", out.paint(DIM, "•"), by(data))),
+        "run.forked" => line(format!("{} forked by {}", out.paint(DIM, "•"), by(data))),
+        "run.resumed" => line(format!("{} resumed by {}", out.paint(DIM, "•"), by(data))),
         "task.closed" => Told { line: Some(closed(data, out)), doing: None },
         other => line(format!("{} {}", out.paint(DIM, "•"), short(other, 60))),
     }
@@ -70,6 +78,26 @@ fn job_ended(data: &Value, out: Out) -> String {
 fn closed(data: &Value, out: Out) -> String {
     let status = data["status"].as_str().unwrap_or("closed");
     closing(status, data["summary"].as_str(), out)
+}
+
+/// A question stands still until somebody reads it, so that it is told whole.
+fn asked(data: &Value, out: Out) -> String {
+    let question = &data["question"];
+    let mut text = format!(
+        "{} {}",
+        out.paint(YELLOW, "?"),
+        short(question["text"].as_str().unwrap_or(""), 200)
+    );
+    for line in question["about"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        text.push_str("\n    ");
+        text.push_str(&short(line, 120));
+    }
+    text.push_str("\n  answer with `cynork run answer`");
+    text
+}
+
+fn by(data: &Value) -> String {
+    short(data["by"].as_str().unwrap_or("somebody"), 40)
 }
 
 fn step(data: &Value) -> String {

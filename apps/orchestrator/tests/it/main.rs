@@ -9,6 +9,7 @@ mod access;
 mod actors;
 mod bad_input;
 mod bad_requests;
+mod branching;
 mod cancel;
 mod console;
 mod documents;
@@ -80,6 +81,8 @@ on_both_engines! {
         a_run_that_asks_waits_without_a_runner_until_it_is_answered,
         a_run_that_asks_can_be_paused_answered_and_canceled,
         of_many_answers_at_once_one_counts,
+    }
+    branching {
         a_failed_run_is_retried_from_the_step_that_failed,
         a_run_is_retried_from_any_node_that_it_had,
         only_an_ended_run_that_did_not_complete_is_retried_and_only_once,

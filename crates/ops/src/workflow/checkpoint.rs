@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use cynode_domain::changes::StateRecord;
 use cynode_domain::status::{RunStatus, TaskStatus};
+use cynode_runtime::failpoint;
 use cynode_store::{
     Close, Effect, Fenced, Held, Move, MoveStore, Moved, TaskStore, Told, Tx, WorkflowStore,
 };
+use cynode_wire::steering::SavedView;
 use cynode_wire::workflow::{Finish, Hold, Outcome, RecordEffect, SaveCheckpoint};
 use serde_json::json;
 
@@ -23,16 +25,19 @@ const MAX_SUMMARY_CHARS: usize = 10_000;
 
 impl Workflow {
     /// Stores a transition, and ends the run if the request says so. The same transition again
-    /// changes nothing, so that a runner may repeat a request whose answer was lost.
-    pub async fn checkpoint(&self, request: SaveCheckpoint) -> Result<(), WorkflowError> {
+    /// changes nothing, so that a runner may repeat a request whose answer was lost. Says whether the
+    /// run is to pause.
+    pub async fn checkpoint(&self, request: SaveCheckpoint) -> Result<SavedView, WorkflowError> {
         let wanted = Arc::new(wanted(request)?);
+        failpoint::hit("save_arrived", &wanted.node);
         let moved = match self.store.transit(Arc::clone(&wanted)).await? {
             Some(moved) => moved,
             None => self.save_alone(Arc::clone(&wanted)).await?,
         };
+        failpoint::hit("save_committed", &wanted.node);
         let Some(close) = &wanted.close else {
             self.signals.send(Topic::Events);
-            return Ok(());
+            return Ok(SavedView { pause: moved.is_paused });
         };
         if moved.is_awaited && close.task == TaskStatus::Completed {
             // In a transaction of its own: of two tasks that end at the same time, the later one
@@ -43,7 +48,8 @@ impl Workflow {
                 .await?;
         }
         self.signals.send(Topic::Runs);
-        Ok(())
+        failpoint::hit("end_announced", &wanted.node);
+        Ok(SavedView::default())
     }
 
     async fn save_alone(&self, wanted: Arc<Move>) -> Result<Moved, WorkflowError> {
@@ -59,12 +65,16 @@ impl Workflow {
         }
         let effect = Arc::new(Effect { key: effect.key, answer: effect.answer });
         let first = Arc::clone(&effect);
+        // Keys are made of the transition's number, the node and what the node calls the effect.
+        let node = effect.key.split('/').nth(1).unwrap_or_default().to_owned();
+        failpoint::hit("effect_arrived", &node);
         let is_written = self
             .store
             .write_alone(move |tx| {
                 Box::pin(async move { tx.effect_journal(held(hold), &first).await })
             })
             .await?;
+        failpoint::hit("effect_committed", &node);
         if is_written {
             return Ok(());
         }
@@ -134,7 +144,7 @@ async fn save(tx: &mut Tx, wanted: &Move) -> Result<Moved, WorkflowError> {
     let run = tx.run_of_task(task.asked.id).await?.ok_or(WorkflowError::NoTask(id))?;
     let last = tx.checkpoint_position(id).await?;
     if wanted.sequence == last && is_stored(tx, wanted, run.id).await? {
-        return Ok(Moved { is_awaited: false });
+        return Ok(Moved { is_paused: task.paused_at.is_some(), is_awaited: false });
     }
     let hold = Hold { task_id: id, lease_id: hold.lease, epoch: hold.epoch };
     let lease = check(tx, hold).await?;

@@ -12,6 +12,7 @@ use cynode_store::MemoryStore;
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::memory::AddNote;
 use cynode_wire::page::PageQuery;
+use cynode_wire::runs::RunQuery;
 
 use crate::catalogue::Catalogue;
 
@@ -25,6 +26,10 @@ fn finding(message: &str) -> CreateFinding {
         step_index: None,
         job_id: None,
     }
+}
+
+fn of_task(its: &Catalogue) -> RunQuery {
+    RunQuery { task: Some(its.task.id.to_string()), ..RunQuery::default() }
 }
 
 #[tokio::test]
@@ -113,18 +118,18 @@ async fn a_finding_says_who_found_what_about_which_step() {
 #[tokio::test]
 async fn runs_are_looked_back_at_by_those_who_see_their_task() {
     let its = Catalogue::new().await;
-    let (bob, task, page) = (its.bob(), its.task.id.to_string(), PageQuery::default());
+    let (bob, page) = (its.bob(), PageQuery::default());
     its.job().await;
 
-    let runs = its.runs.list(bob, &task, &page).await.unwrap().items;
+    let runs = its.runs.list(bob, of_task(&its)).await.unwrap().items;
 
     assert_eq!(runs.len(), 2, "the one of the task, and the one of the job");
     assert_eq!(its.runs.get(bob, runs[0].id).await.unwrap(), runs[0]);
-    assert_eq!(its.runs.history(bob, runs[0].id, &page).await.unwrap().items, []);
+    assert_eq!(its.runs.history(bob, &runs[0].id.to_string(), &page).await.unwrap().items, []);
     let by_eve = its.runs.get(&its.eve, runs[0].id).await;
     assert!(matches!(by_eve, Err(RunError::NotFound(_))));
-    assert!(its.runs.history(&its.eve, runs[0].id, &page).await.is_err());
-    assert!(its.runs.list(&its.eve, &task, &page).await.is_err());
+    assert!(its.runs.history(&its.eve, &runs[0].id.to_string(), &page).await.is_err());
+    assert!(its.runs.list(&its.eve, of_task(&its)).await.is_err());
 }
 
 #[tokio::test]
@@ -155,7 +160,7 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     assert_eq!((again.status.as_str(), again.closed), ("superseded", true));
     assert!(matches!(back, TaskError::Closed { status: "superseded" }));
     assert_eq!(its.tasks.job(bob, job).await.unwrap().status, JobStatus::Canceled);
-    let runs = its.runs.list(bob, &task, &PageQuery::default()).await.unwrap().items;
+    let runs = its.runs.list(bob, of_task(&its)).await.unwrap().items;
     assert_eq!(runs[0].status, RunStatus::Canceled);
 }
 

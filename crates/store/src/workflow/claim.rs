@@ -44,8 +44,10 @@ impl Granted {
 
 /// Runs that nobody drives, whose task is open, and which wait for nothing. The index holds no run
 /// that waits, so that any number of these costs a claim nothing. A task is open while it is pending or
-/// running; said so, the server looks it up by its id and not among all open ones.
+/// running; said so, the server looks it up by its id and not among all open ones. That it is paused is said by
+/// the task as well, because the task is what a claim locks.
 const CLAIMABLE: &str = "r.runnable AND r.waits_for IS NULL AND o.status IN ('pending', 'running')
+    AND o.paused_at IS NULL
     AND (r.not_before IS NULL OR r.not_before <= cynode_now())
     AND (r.graph_version IS NULL OR r.graph_version BETWEEN $1 AND $2)
     AND NOT EXISTS (SELECT 1 FROM task_workflow_leases l

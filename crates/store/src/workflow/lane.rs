@@ -123,7 +123,11 @@ impl Writer {
         let answer = connection.query(&statement, &rows.params(is_closing)).await?;
         let written = answer.iter().map(|row| {
             let task: Uuid = row.try_get("task_id")?;
-            Ok((TaskId::from(task), Moved { is_awaited: row.try_get("is_awaited")? }))
+            let made = Moved {
+                is_paused: row.try_get("is_paused")?,
+                is_awaited: row.try_get("is_awaited")?,
+            };
+            Ok((TaskId::from(task), made))
         });
         written.collect::<Result<_, tokio_postgres::Error>>().map_err(Error::from)
     }
@@ -261,6 +265,7 @@ macro_rules! given {
             $name,
             " AS MATERIALIZED (
                 SELECT g.*, c.run_id, t.created_by, t.project_id,
+                    t.paused_at IS NOT NULL AS is_paused,
                     l.expires_at < cynode_after(g.lease_ms * 2 / 3)",
             $not_closing,
             " AS is_due
@@ -320,7 +325,7 @@ const PLAIN: &str = concat!(
         SELECT kind, created_by, project_id, task_id, run_id, job_id, data::json, cynode_now()
         FROM ready
     )
-    SELECT task_id, false AS is_awaited FROM ready"
+    SELECT task_id, is_paused, false AS is_awaited FROM ready"
 );
 
 /// Moves of which some end their run: task, run and lease end with it.
@@ -363,7 +368,8 @@ const CLOSING: &str = concat!(
             FROM ready WHERE task_status IS NOT NULL
         ) AS both_events ORDER BY place
     )
-    SELECT task_id, EXISTS (SELECT 1 FROM task_dependencies d
+    SELECT task_id, is_paused AND task_status IS NULL AS is_paused,
+        EXISTS (SELECT 1 FROM task_dependencies d
         WHERE d.depends_on_task_id = ready.task_id AND ready.task_status IS NOT NULL) AS is_awaited
     FROM ready"
 );

@@ -73,6 +73,8 @@ pub struct Close {
 /// A move that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
+    /// Whether somebody asked the run to pause: its runner puts it down now.
+    pub is_paused: bool,
     /// Whether other tasks wait for the task, which has ended: [`WorkflowStore::runs_unblock`].
     pub is_awaited: bool,
 }
@@ -100,7 +102,7 @@ impl MoveStore for Tx {
                 return Ok(None);
             }
         }
-        let Some(run) = advance(self, wanted).await? else {
+        let Some((run, is_paused)) = advance(self, wanted).await? else {
             return Ok(None);
         };
         history_insert(self, run, wanted).await?;
@@ -109,7 +111,7 @@ impl MoveStore for Tx {
             return end(self, run, wanted, close).await.map(Some);
         }
         extend(self, wanted).await?;
-        Ok(Some(Moved { is_awaited: false }))
+        Ok(Some(Moved { is_paused, is_awaited: false }))
     }
 
     async fn position_open(&mut self, held: Held, run: RunId) -> Result<(), Error> {
@@ -141,8 +143,8 @@ impl MoveStore for Tx {
     }
 }
 
-/// Moves the checkpoint; gives its run.
-async fn advance(tx: &mut Tx, wanted: &Move) -> Result<Option<RunId>, Error> {
+/// Moves the checkpoint; gives its run, and whether that is asked to pause.
+async fn advance(tx: &mut Tx, wanted: &Move) -> Result<Option<(RunId, bool)>, Error> {
     let sql = "UPDATE workflow_checkpoints SET last_node_id = $5, edge = $6, sequence = $4,
                state = coalesce($7, state),
                base_sequence = CASE WHEN $7 /*pg ::json */ IS NULL THEN base_sequence ELSE $4 END,
@@ -151,11 +153,15 @@ async fn advance(tx: &mut Tx, wanted: &Move) -> Result<Option<RunId>, Error> {
                AND EXISTS (SELECT 1 FROM task_workflow_leases l
                    WHERE l.task_id = $1 AND l.lease_id = $2 AND l.epoch = $3
                    AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now())
-               RETURNING run_id";
+               RETURNING run_id,
+                   EXISTS (SELECT 1 FROM tasks WHERE id = $1 AND paused_at IS NOT NULL) AS is_paused";
     let Held { task, lease, epoch } = wanted.held;
     let (state, _) = columns(&wanted.record)?;
     let params = params![task, lease, epoch, wanted.sequence, &wanted.node, &wanted.edge, state];
-    tx.row(sql, params).await?.map(|row| row.id("run_id")).transpose()
+    match tx.row(sql, params).await? {
+        Some(row) => Ok(Some((row.id("run_id")?, row.get("is_paused")?))),
+        None => Ok(None),
+    }
 }
 
 async fn history_insert(tx: &mut Tx, run: RunId, wanted: &Move) -> Result<(), Error> {
@@ -214,7 +220,7 @@ async fn end(tx: &mut Tx, run: RunId, wanted: &Move, close: &Close) -> Result<Mo
     tx.run_set_status(run, close.run).await?;
     tell(tx, run, task, (&close.event, None)).await?;
     let sql = "SELECT 1 AS one FROM task_dependencies WHERE depends_on_task_id = $1 LIMIT 1";
-    Ok(Moved { is_awaited: tx.row(sql, params![task]).await?.is_some() })
+    Ok(Moved { is_paused: false, is_awaited: tx.row(sql, params![task]).await?.is_some() })
 }
 
 /// A record as the columns `state` and `changes` hold it.

@@ -22,6 +22,7 @@ pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod skills;
+pub(crate) mod steering;
 pub(crate) mod task_agents;
 pub(crate) mod tasks;
 pub(crate) mod users;

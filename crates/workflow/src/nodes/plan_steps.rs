@@ -1,9 +1,18 @@
 //! Turns the request into steps, by rule: the same request always gives the same plan.
+//!
+//! What no rule can plan, a person is asked for. If the task wants that, a person must also agree to
+//! the plan. Either way the run waits without a runner.
 
-use cynode_domain::plan::{self, Plan};
+use cynode_domain::job::Action;
+use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
+use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 
 use crate::engine::{Node, NodeCx, NodeError, On};
 use crate::state::{Request, RunState, Shared};
+
+/// How many lines of a request or a plan a question repeats, and how much of each.
+const MAX_LINES: usize = 50;
+const MAX_CHARS: usize = 500;
 
 /// Turns the request into steps.
 #[derive(Debug)]
@@ -14,14 +23,15 @@ impl Node for PlanSteps {
     type Input = Shared<Request>;
     type Output = Plan;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, request: Self::Input) -> Result<Plan, NodeError> {
-        let request = plan::Request {
-            mode: request.mode,
-            prompt: &request.prompt,
-            commands: &request.commands,
-            expected_outputs: &request.expected_outputs,
+    async fn run(&self, cx: &mut NodeCx<'_>, request: Self::Input) -> Result<Plan, NodeError> {
+        let plan = match by_rule(&request, request.mode, &request.prompt, &request.commands) {
+            Ok(plan) => plan,
+            Err(NeedsPlanner) => clarified(cx, &request)?,
         };
-        plan::by_rule(&request).map_err(|error| NodeError::Denied(error.to_string()))
+        if request.approve_plan {
+            approved(cx, &plan)?;
+        }
+        Ok(plan)
     }
 }
 
@@ -37,4 +47,65 @@ impl On<RunState> for PlanSteps {
         state.request = None;
         state.current_step_index = 0;
     }
+}
+
+fn by_rule(
+    request: &Request,
+    mode: InputMode,
+    prompt: &str,
+    commands: &[String],
+) -> Result<Plan, NeedsPlanner> {
+    let expected_outputs = &request.expected_outputs;
+    plan::by_rule(&plan::Request { mode, prompt, commands, expected_outputs })
+}
+
+/// The plan that a person gives for a request in prose.
+fn clarified(cx: &NodeCx<'_>, request: &Request) -> Result<Plan, NodeError> {
+    let question = Question {
+        kind: QuestionKind::Clarification,
+        text: "No planner is configured that reads prose: what is to be run for this request?"
+            .to_owned(),
+        about: request.prompt.lines().take(MAX_LINES).map(short).collect(),
+        accepts: vec![ReplyForm::Commands, ReplyForm::Script, ReplyForm::No],
+    };
+    let answer: Answer = cx.ask("clarify", &question)?;
+    if let Some(refusal) = answer.refusal() {
+        return Err(NodeError::Denied(refusal));
+    }
+    let planned = match &answer.reply {
+        Some(Reply::Commands { lines }) => by_rule(request, InputMode::Commands, "", lines),
+        Some(Reply::Script { text }) => by_rule(request, InputMode::Script, text, &[]),
+        Some(Reply::Yes | Reply::No | Reply::Text { .. }) | None => Err(NeedsPlanner),
+    };
+    let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
+    let by = answer.by.unwrap_or_default();
+    plan.assumptions.push(format!("{by} said what is to be run for the prompt"));
+    Ok(plan)
+}
+
+/// Goes on only if a person agrees.
+fn approved(cx: &NodeCx<'_>, plan: &Plan) -> Result<(), NodeError> {
+    let steps = plan.steps.len();
+    let question = Question {
+        kind: QuestionKind::Approval,
+        text: format!("Shall this plan be carried out? Number of steps: {steps}."),
+        about: (1..).zip(&plan.steps).take(MAX_LINES).map(|(n, step)| told(n, step)).collect(),
+        accepts: vec![ReplyForm::Yes, ReplyForm::No],
+    };
+    let answer: Answer = cx.ask("approve", &question)?;
+    match answer.refusal() {
+        Some(refusal) => Err(NodeError::Denied(refusal)),
+        None => Ok(()),
+    }
+}
+
+fn told(number: usize, step: &Step) -> String {
+    match &step.action {
+        Action::Command { line } => short(&format!("{number}. {line}")),
+        Action::Script { text } => format!("{number}. a script of {} lines", text.lines().count()),
+    }
+}
+
+fn short(line: &str) -> String {
+    line.chars().take(MAX_CHARS).collect()
 }

@@ -1,7 +1,6 @@
 //! Every edge of the task graph, and what the person reads at its end.
 
 use cynode_domain::job::{Ending, Limits};
-use cynode_domain::plan::InputMode;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::workflow::{Finish, Outcome};
@@ -127,26 +126,6 @@ async fn a_sandbox_that_did_not_start_may_be_tried_again() {
     drive_to_end(&fake).await;
 
     assert_eq!(fake.jobs(), [(0, 1), (0, 2)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_prompt_without_a_planner_fails_with_advice() {
-    let fake = Fake::with_commands(&[]);
-    fake.world().task.input_mode = InputMode::Prompt;
-
-    drive_to_end(&fake).await;
-
-    assert_eq!(
-        fake.path(),
-        ["load_task_context:loaded", "plan_steps:failed", "mark_failed:finished"]
-    );
-    assert_eq!(
-        fake.finish().unwrap(),
-        failed(
-            "The task could not be planned: a prompt needs a planner and none is configured: \
-             give the work as --command or --script."
-        )
-    );
 }
 
 #[tokio::test(start_paused = true)]

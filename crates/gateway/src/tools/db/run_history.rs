@@ -13,7 +13,7 @@ use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
 pub(crate) const TOOL: Builtin = Builtin {
     name: "db.run.history",
     title: "Get the history of a run",
-    description: "Every transition of a run from node to node, oldest first.",
+    description: "Every transition of a run from node to node with what it changed, and what people did to the run in between; oldest first.",
     scope: ToolScope::Pm,
     input,
     output,
@@ -41,5 +41,6 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { run_id, limit, cursor } = read(arguments)?;
     let page = PageQuery { limit, cursor };
-    show(context.services.runs.history(&context.who.caller, run_id, &page).await?)
+    let run = run_id.to_string();
+    show(context.services.runs.history(&context.who.caller, &run, &page).await?)
 }

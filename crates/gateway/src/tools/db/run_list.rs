@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
+use cynode_wire::runs::RunQuery;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,6 +37,6 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { task_id, limit, cursor } = read(arguments)?;
-    let (task, page) = (task_id.to_string(), PageQuery { limit, cursor });
-    show(context.services.runs.list(&context.who.caller, &task, &page).await?)
+    let query = RunQuery { limit, cursor, task: Some(task_id.to_string()), ..RunQuery::default() };
+    show(context.services.runs.list(&context.who.caller, query).await?)
 }

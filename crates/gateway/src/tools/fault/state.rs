@@ -66,9 +66,11 @@ impl From<RunError> for ToolFault {
     fn from(fault: RunError) -> Self {
         use RunError as E;
         match fault {
-            E::NotFound(_) => Self::not_found(fault.to_string()),
-            E::Page(_) => Self::invalid(fault.to_string()),
+            E::NotFound(_) | E::NoRow { .. } => Self::not_found(fault.to_string()),
+            E::Refused(_) => Self::new("conflict", fault.to_string()),
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
+            E::Project(fault) => fault.into(),
             E::Store(fault) => fault.into(),
         }
     }

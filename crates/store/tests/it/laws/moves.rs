@@ -152,7 +152,7 @@ pub(crate) async fn the_last_move_ends_task_run_and_lease_together(store: Store)
 
     let moved = world.transit(last(&lease, 1, TaskStatus::Completed)).await;
 
-    assert_eq!(moved, Some(Moved { is_awaited: false }));
+    assert_eq!(moved, Some(Moved { is_paused: false, is_awaited: false }));
     let task = world.task_now(lease.task).await;
     assert_eq!(
         (task.status, task.summary.as_deref()),

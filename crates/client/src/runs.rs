@@ -1,0 +1,74 @@
+//! Runs. A `run` argument is the id of a run, or the id or name of its task.
+
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::runs::{
+    AnswerRun, DecisionView, DiffQuery, DiffView, ForkRun, HistoryItem, RetryRun, RunDetail,
+    RunQuery, RunView,
+};
+use reqwest::Method;
+
+use crate::request::{read, send};
+use crate::{Client, Error};
+
+impl Client {
+    /// `GET /v1/runs`
+    pub async fn run_list(&self, query: &RunQuery) -> Result<Page<RunView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "runs"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/runs/{run}`
+    pub async fn run_get(&self, run: &str) -> Result<RunDetail, Error> {
+        self.get(&["v1", "runs", run]).await
+    }
+
+    /// `GET /v1/runs/{run}/history`
+    pub async fn run_history(
+        &self,
+        run: &str,
+        page: &PageQuery,
+    ) -> Result<Page<HistoryItem>, Error> {
+        let request = self.request(Method::GET, &["v1", "runs", run, "history"]).query(page);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/runs/{run}/diff`
+    pub async fn run_diff(&self, run: &str, query: &DiffQuery) -> Result<DiffView, Error> {
+        let request = self.request(Method::GET, &["v1", "runs", run, "diff"]).query(query);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/runs/{run}/explain`
+    pub async fn run_explain(
+        &self,
+        run: &str,
+        page: &PageQuery,
+    ) -> Result<Page<DecisionView>, Error> {
+        let request = self.request(Method::GET, &["v1", "runs", run, "explain"]).query(page);
+        read(send(request).await?).await
+    }
+
+    /// `POST /v1/runs/{run}/pause`
+    pub async fn run_pause(&self, run: &str) -> Result<RunDetail, Error> {
+        read(send(self.request(Method::POST, &["v1", "runs", run, "pause"])).await?).await
+    }
+
+    /// `POST /v1/runs/{run}/resume`
+    pub async fn run_resume(&self, run: &str) -> Result<RunDetail, Error> {
+        read(send(self.request(Method::POST, &["v1", "runs", run, "resume"])).await?).await
+    }
+
+    /// `POST /v1/runs/{run}/answer`
+    pub async fn run_answer(&self, run: &str, body: &AnswerRun) -> Result<RunDetail, Error> {
+        self.post(&["v1", "runs", run, "answer"], body).await
+    }
+
+    /// `POST /v1/runs/{run}/retry`
+    pub async fn run_retry(&self, run: &str, body: &RetryRun) -> Result<RunDetail, Error> {
+        self.post(&["v1", "runs", run, "retry"], body).await
+    }
+
+    /// `POST /v1/runs/{run}/fork`
+    pub async fn run_fork(&self, run: &str, body: &ForkRun) -> Result<RunDetail, Error> {
+        self.post(&["v1", "runs", run, "fork"], body).await
+    }
+}

@@ -1,0 +1,268 @@
+//! Why a run went as it did: each decision with what it was made from, by what, and what it led to.
+//!
+//! All of it is read from the states that the history keeps, so that a run of last year is explained
+//! as well as one that is under way. What a state of a newer graph does not say is left out.
+
+use std::collections::BTreeMap;
+
+use cynode_domain::ids::JobId;
+use cynode_domain::plan::{InputMode, Plan};
+use cynode_domain::run::{
+    DISPATCH, FAILED, FINALIZE, MARK_FAILED, PLAN, RunVerb, VERIFY, next_node,
+};
+use cynode_domain::verdict::{FindingStatus, Verdict};
+use cynode_store::{Act, JobStore, NodeStore, Transition, Tx};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::runs::DecisionView;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::history::{Part, Step};
+use super::look::describe;
+use super::{RunError, Runs};
+use crate::Caller;
+
+/// How much of a text a decision repeats.
+const MAX_CHARS: usize = 200;
+
+impl Runs {
+    /// A page of the decisions of a run, oldest first. Pages are parts of the history, so that one
+    /// may be short, or empty, before the end.
+    pub async fn explain(
+        &self,
+        caller: &Caller,
+        run: &str,
+        query: &PageQuery,
+    ) -> Result<Page<DecisionView>, RunError> {
+        let Part { steps, acts, next_cursor } = self.part(caller, run, query).await?;
+        let jobs = steps.iter().filter_map(|step| step.row.job).collect();
+        let places = self.store.read(move |tx| Box::pin(places(tx, jobs))).await?;
+        let mut items: Vec<_> = steps.iter().filter_map(|step| decision(step, &places)).collect();
+        items.extend(acts.into_iter().map(by_person));
+        items.sort_by_key(|decision| (decision.sequence, decision.node == PERSON));
+        Ok(Page { items, next_cursor })
+    }
+}
+
+const PERSON: &str = "person";
+
+/// The names of the nodes that jobs were given to.
+type Places = BTreeMap<JobId, String>;
+
+async fn places(tx: &mut Tx, jobs: Vec<JobId>) -> Result<Places, RunError> {
+    let mut places = Places::new();
+    for id in jobs {
+        if !places.contains_key(&id)
+            && let Some(node) = tx.job_get(id).await?.and_then(|job| job.node)
+            && let Some(node) = tx.node_get(node).await?
+        {
+            places.insert(id, node.slug);
+        }
+    }
+    Ok(places)
+}
+
+/// The parts of a state that decisions are made from.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Known {
+    request: Option<Request>,
+    plan: Plan,
+    current_step_index: u32,
+    attempts_by_step: BTreeMap<u32, u32>,
+    verification: Option<Verdict>,
+    bounds: Bounds,
+    failure: Option<Failure>,
+    finish: Option<Finish>,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    mode: InputMode,
+    prompt: String,
+    commands: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Bounds {
+    max_attempts: u32,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct Finish {
+    outcome: String,
+    summary: String,
+}
+
+fn known(state: &Value) -> Known {
+    Known::deserialize(state).unwrap_or_default()
+}
+
+/// The decision that a transition made; nothing if it only carried on.
+fn decision(step: &Step, places: &Places) -> Option<DecisionView> {
+    let (row, before, after) = (&step.row, known(&step.before), known(&step.after));
+    let (about, input, made_by, led_to) = match (row.node.as_str(), row.edge.as_str()) {
+        (node, FAILED) => failed(node, &after),
+        (PLAN, _) => planned(row, &before, &after),
+        (DISPATCH, _) => dispatched(row, &after, places),
+        (VERIFY, _) => verified(row, &before, &after),
+        (FINALIZE | MARK_FAILED, _) => ended(&after),
+        _ => return None,
+    };
+    Some(DecisionView {
+        sequence: row.sequence,
+        node: row.node.clone(),
+        about,
+        input,
+        made_by,
+        led_to,
+        recorded_at: row.recorded_at.unwrap_or_default(),
+    })
+}
+
+/// About what, from what, by what, and what it led to.
+type Told = (String, Vec<String>, String, String);
+
+fn planned(row: &Transition, before: &Known, after: &Known) -> Told {
+    let (input, rule) = match &before.request {
+        Some(request) => asked(request),
+        None => (vec![], "the plan that was there"),
+    };
+    let steps = after.plan.steps.len();
+    let led_to = match after.plan.steps.first() {
+        Some(first) => format!("{steps} steps; the first: {}", short(&describe(&first.action))),
+        None => format!("no steps, so {}", led_to(row)),
+    };
+    ("which steps the task takes".to_owned(), input, format!("rule: {rule}"), led_to)
+}
+
+fn asked(request: &Request) -> (Vec<String>, &'static str) {
+    match request.mode {
+        InputMode::Commands => {
+            let lines = request.commands.iter().map(|line| format!("command: {}", short(line)));
+            (lines.take(20).collect(), "each command is one step, in the order given")
+        }
+        InputMode::Script => {
+            let lines = request.prompt.lines().count();
+            (vec![format!("a script of {lines} lines")], "a script is one step")
+        }
+        InputMode::Prompt => {
+            let prompt = format!("prompt: {}", short(&request.prompt));
+            (vec![prompt], "prose is planned as a person answered")
+        }
+    }
+}
+
+fn dispatched(row: &Transition, after: &Known, places: &Places) -> Told {
+    let index = row.step_index.unwrap_or(after.current_step_index);
+    let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
+    let action = step_action(after, index);
+    let input = vec![format!("attempt {attempt} of {}: {action}", after.bounds.max_attempts)];
+    let rule = "rule: the node that has the task's workspace, else the least loaded with a sandbox";
+    let led_to = match row.job {
+        Some(job) => match places.get(&job) {
+            Some(node) => format!("job {job} on node {node}"),
+            None => format!("job {job}, for which no node is chosen yet"),
+        },
+        None => led_to(row),
+    };
+    (format!("where step {} runs", index + 1), input, rule.to_owned(), led_to)
+}
+
+fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
+    let index = row.step_index.unwrap_or(before.current_step_index);
+    let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
+    let findings = after.verification.as_ref().map_or(&[][..], |verdict| &verdict.findings);
+    let mut input: Vec<_> = findings
+        .iter()
+        .take(50)
+        .map(|finding| format!("{}: {}", word(finding.status), short(&finding.message)))
+        .collect();
+    input.push(format!("attempt {attempt} of {}", after.bounds.max_attempts));
+    let mut rules: Vec<_> = findings.iter().map(|finding| finding.rule.as_str()).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let led_to = match row.edge.as_str() {
+        "next_step" => format!("accepted: step {} is next", index + 2),
+        "all_verified" => "accepted: it was the last step".to_owned(),
+        "retry_step" => format!("not accepted: attempt {} follows", attempt + 1),
+        "no_retry_left" => "not accepted, and it may not run again: the run fails".to_owned(),
+        _ => led_to(row),
+    };
+    (format!("whether step {} is done", index + 1), input, rule_names(&rules), led_to)
+}
+
+fn rule_names(rules: &[&str]) -> String {
+    match rules {
+        [] => "no rule".to_owned(),
+        [only] => format!("rule: {only}"),
+        many => format!("rules: {}", many.join(", ")),
+    }
+}
+
+fn failed(node: &str, after: &Known) -> Told {
+    let reason = after.failure.as_ref().map(|failure| short(&failure.reason));
+    let rule = "rule: another attempt cannot help, or none is left";
+    let about = format!("whether {node} is tried again");
+    (about, reason.into_iter().collect(), rule.to_owned(), "the run fails".to_owned())
+}
+
+fn ended(after: &Known) -> Told {
+    let (input, led_to) = match &after.finish {
+        Some(finish) => (vec![short(&finish.summary)], format!("the task is {}", finish.outcome)),
+        None => (vec![], "the end of the run".to_owned()),
+    };
+    ("how the run ends".to_owned(), input, "rule: what led to this node".to_owned(), led_to)
+}
+
+fn by_person(act: Act) -> DecisionView {
+    let text = |name: &str| act.detail[name].as_str().map(short);
+    let (about, led_to) = match act.verb {
+        RunVerb::Pause => ("whether the run goes on", "it pauses between two nodes".to_owned()),
+        RunVerb::Resume => ("whether the run goes on", "a runner may take it".to_owned()),
+        RunVerb::Answer => ("what the run asked", text("reply").unwrap_or_default()),
+        RunVerb::Retry => ("whether to try again", format!("run {}", act.detail["run_id"])),
+        RunVerb::Fork => ("whether to try something else", format!("task {}", act.detail["task"])),
+    };
+    let input = [text("question"), text("comment")].into_iter().flatten().collect();
+    DecisionView {
+        sequence: act.sequence,
+        node: PERSON.to_owned(),
+        about: about.to_owned(),
+        input,
+        made_by: act.handle,
+        led_to: led_to.replace('"', ""),
+        recorded_at: act.recorded_at.unwrap_or_default(),
+    }
+}
+
+fn led_to(row: &Transition) -> String {
+    next_node(&row.node, &row.edge).unwrap_or("the end of the run").to_owned()
+}
+
+fn step_action(known: &Known, index: u32) -> String {
+    let step = usize::try_from(index).ok().and_then(|index| known.plan.steps.get(index));
+    step.map(|step| short(&describe(&step.action))).unwrap_or_default()
+}
+
+const fn word(status: FindingStatus) -> &'static str {
+    match status {
+        FindingStatus::Pass => "met",
+        FindingStatus::Fail => "not met",
+        FindingStatus::Unchecked => "not checked",
+    }
+}
+
+fn short(text: &str) -> String {
+    let mut line: String = text.chars().take(MAX_CHARS).collect();
+    if text.chars().count() > MAX_CHARS {
+        line.push('…');
+    }
+    line
+}
