@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{JobId, NodeId};
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
+use cynode_runtime::failpoint;
 use cynode_store::{
     AgentTokenStore, EventStore, Job, JobStore, NewEvent, SettingStore, TaskStore, Tx,
 };
@@ -61,9 +62,17 @@ impl Nodes {
             return Err(NodeError::Invalid(vec![fault]));
         }
         let node = node.node;
+        failpoint::hit("result_arrived", "job");
         self.store
-            .write(move |tx| Box::pin(async move { finish(tx, node, job, &result).await }))
+            .write(move |tx| {
+                Box::pin(async move {
+                    finish(tx, node, job, &result).await?;
+                    failpoint::hit("result_written", "job");
+                    Ok::<_, NodeError>(())
+                })
+            })
             .await?;
+        failpoint::hit("result_committed", "job");
         self.signals.send(Topic::Results);
         self.signals.send(Topic::Jobs);
         self.signals.send(Topic::Policy);
