@@ -35,12 +35,23 @@ impl DurableServer {
         let mut initdb = server.tools.postgres("initdb");
         initdb.arg("-D").arg(&data).args(["-U", USER, "-A", "trust", "-E", "UTF8"]);
         run(initdb.args(["--no-locale", "--no-instructions"]))?;
-        let sockets = server.directory.display();
-        let options = format!("-k '{sockets}' -c {}", SETTINGS.join(" -c "));
-        let mut start = server.tools.postgres("pg_ctl");
-        start.arg("-D").arg(&data).arg("-l").arg(server.directory.join("log"));
-        run(start.arg("-o").arg(options).args(["-w", "start"]))?;
+        server.serve()?;
         Ok(server)
+    }
+
+    fn serve(&self) -> io::Result<()> {
+        let sockets = self.directory.display();
+        let options = format!("-k '{sockets}' -c {}", SETTINGS.join(" -c "));
+        let mut start = self.tools.postgres("pg_ctl");
+        start.arg("-D").arg(self.data()).arg("-l").arg(self.directory.join("log"));
+        run(start.arg("-o").arg(options).args(["-w", "start"]))
+    }
+
+    /// Ends the server as a crash would, and starts it again.
+    pub fn crash(&self) -> io::Result<()> {
+        let mut stop = self.tools.postgres("pg_ctl");
+        run(stop.arg("-D").arg(self.data()).args(["-m", "immediate", "-w", "stop"]))?;
+        self.serve()
     }
 
     /// Where its first database is found.

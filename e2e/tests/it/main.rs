@@ -9,21 +9,33 @@ mod browser;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
 mod console;
 #[cfg(test)]
 mod counting;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 mod gateway_kills;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
 mod kills;
+#[cfg(test)]
+mod matrix;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
@@ -42,3 +54,5 @@ mod terminal;
 mod up;
 #[cfg(test)]
 mod work;
+#[cfg(test)]
+mod zombies;

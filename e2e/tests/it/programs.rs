@@ -20,7 +20,15 @@ pub(crate) fn program(name: &str) -> PathBuf {
 
 /// A call of a binary that knows nothing of whoever runs the tests: its home is `home`.
 pub(crate) fn call(name: &str, home: &Path) -> Command {
-    let mut command = Command::new(program(name));
+    clean(Command::new(program(name)), home)
+}
+
+/// The same of a shell.
+pub(crate) fn call_shell(home: &Path) -> Command {
+    clean(Command::new("/bin/sh"), home)
+}
+
+fn clean(mut command: Command, home: &Path) -> Command {
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", home);
     command.current_dir(home).stdin(Stdio::null());
     command

@@ -24,6 +24,11 @@ impl Seed {
         Duration::from_micros(self.next() % micros)
     }
 
+    /// A number below `count`.
+    pub(crate) fn pick(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(count).unwrap()).unwrap()
+    }
+
     /// The next number, by the `SplitMix64` recurrence.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -1,0 +1,138 @@
+//! Everything goes wrong for a minute: processes are killed and stopped, the database crashes.
+//!
+//! Three runners and two orchestrators on one PostgreSQL that keeps its promises. Whatever was
+//! accepted is done, and done once. The seed is printed.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use cynode_client::Client;
+use cynode_domain::ids::TaskId;
+use cynode_testkit::{DurableServer, query};
+use nix::sys::signal::Signal;
+
+use crate::fleet::Fleet;
+use crate::history::assert_is_a_path;
+use crate::seed::Seed;
+use crate::work::{commands, create, patiently, runs};
+
+const CHAOS: Duration = Duration::from_secs(45);
+const TASKS: usize = 200;
+const LINES: [&str; 2] = ["echo ran >> step-1", "echo ran >> step-2"];
+/// Short, so that many leases end within the test.
+const LEASE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(800);
+const ORCHESTRATORS: [&str; 2] = ["east", "west"];
+const RUNNERS: [&str; 3] = ["runner-1", "runner-2", "runner-3"];
+const NODES: [&str; 2] = ["anvil", "bellows"];
+
+#[tokio::test]
+async fn hundreds_of_tasks_survive_a_minute_of_chaos_and_none_is_lost_or_doubled() {
+    let mut seed = Seed::of_run("chaos");
+    let server = DurableServer::start().unwrap();
+    let mut fleet = Fleet::new(Some(&server.url()));
+    let urls = [
+        fleet.add_orchestrator(ORCHESTRATORS[0]).await,
+        fleet.add_orchestrator(ORCHESTRATORS[1]).await,
+    ];
+    for (runner, url) in RUNNERS.iter().zip(urls.iter().cycle()) {
+        fleet.add_runner(runner, url, LEASE);
+    }
+    for (node, url) in NODES.iter().zip(&urls) {
+        fleet.add_node(node, url).await;
+    }
+    let clients = urls.map(|url| fleet.client(&url));
+
+    let (tasks, blows) =
+        tokio::join!(hand_in(&clients), Box::pin(rage(&mut fleet, &server, &mut seed)));
+
+    println!("{blows:?}");
+    let begun = Instant::now();
+    for task in &tasks {
+        let view = fleet.closed(&clients[0], *task).await;
+        assert_eq!(view.status, "completed", "{view:#?}\n{}", fleet.log());
+    }
+    println!("all {} tasks closed {:?} after the last blow", tasks.len(), begun.elapsed());
+    assert_none_is_lost_or_doubled(&fleet, &clients[0], &tasks).await;
+}
+
+/// Hands tasks in, in turn at either orchestrator, one after the other for as long as it takes.
+async fn hand_in(clients: &[Client; 2]) -> Vec<TaskId> {
+    let mut tasks = vec![];
+    for client in clients.iter().cycle().take(TASKS) {
+        tasks.push(create(client, commands(&LINES)).await);
+    }
+    tasks
+}
+
+/// Strikes at random until the time is over; how often each kind of blow was struck.
+async fn rage(
+    fleet: &mut Fleet,
+    server: &DurableServer,
+    seed: &mut Seed,
+) -> BTreeMap<&'static str, u32> {
+    let mut blows = BTreeMap::new();
+    let begun = Instant::now();
+    while begun.elapsed() < CHAOS {
+        tokio::time::sleep(seed.below(PAUSE)).await;
+        fleet.tend();
+        let runner = RUNNERS[seed.pick(RUNNERS.len())];
+        let orchestrator = ORCHESTRATORS[seed.pick(ORCHESTRATORS.len())];
+        let blow = match seed.pick(6) {
+            0 | 1 => {
+                fleet.kill(runner);
+                fleet.start(runner);
+                "runner killed"
+            }
+            2 => {
+                fleet.kill(orchestrator);
+                tokio::time::sleep(seed.below(PAUSE)).await;
+                fleet.start(orchestrator);
+                "orchestrator killed"
+            }
+            3 => {
+                sleep_through(fleet, runner, LEASE + seed.below(PAUSE)).await;
+                "runner stopped past its leases"
+            }
+            4 => {
+                sleep_through(fleet, orchestrator, seed.below(LEASE)).await;
+                "orchestrator stopped"
+            }
+            _ => {
+                server.crash().unwrap();
+                "database crashed"
+            }
+        };
+        *blows.entry(blow).or_default() += 1;
+    }
+    blows
+}
+
+/// Stops a process for a while.
+async fn sleep_through(fleet: &Fleet, name: &str, time: Duration) {
+    fleet.signal(name, Signal::SIGSTOP);
+    tokio::time::sleep(time).await;
+    fleet.signal(name, Signal::SIGCONT);
+}
+
+async fn assert_none_is_lost_or_doubled(fleet: &Fleet, client: &Client, tasks: &[TaskId]) {
+    let states = NODES.map(|node| fleet.node_state(node));
+    for task in tasks {
+        let counts = [1, 2].map(|step| states.iter().map(|s| runs(s, *task, step)).sum::<usize>());
+        assert_eq!(counts, [1, 1], "task {task} ran a step twice or never");
+        let id = task.to_string();
+        assert_is_a_path(&patiently(async || client.task_history(&id).await).await);
+    }
+    let count = |sql: &'static str| async move { query(&fleet.database(), sql).await };
+    let all = tasks.len();
+    assert_eq!(count("SELECT count(*) FROM tasks").await, [[all.to_string()]]);
+    assert_eq!(count("SELECT count(*) FROM jobs").await, [[(all * LINES.len()).to_string()]]);
+    // Epochs never go back along the history of a run, and no holder is left.
+    let back = "SELECT count(*) FROM workflow_history a JOIN workflow_history b
+                ON a.run_id = b.run_id AND a.sequence < b.sequence AND a.epoch > b.epoch";
+    assert_eq!(count(back).await, [["0"]]);
+    let held = "SELECT count(*) FROM task_workflow_leases WHERE holder_id IS NOT NULL";
+    assert_eq!(count(held).await, [["0"]]);
+    let taken_over = "SELECT count(*) FROM task_workflow_leases WHERE epoch > 1";
+    println!("taken over at least once: {:?}", count(taken_over).await);
+}
