@@ -67,6 +67,35 @@ async fn acceptance_decides_whether_a_task_completes() {
 }
 
 #[tokio::test]
+async fn a_check_looks_at_what_the_step_left_and_decides() {
+    let system = System::new().await;
+    let create = ["task", "create", "--command", "echo 7 > made", "--wait", "-o", "json"];
+    let checked = |checks: &[&str]| {
+        let accept = checks.iter().flat_map(|check| ["--accept", check]).collect::<Vec<_>>();
+        system.cynork(&[&create[..], &accept].concat())
+    };
+
+    let met = checked(&["check:test -f made", "check:grep -q 7 made"]);
+    let unmet = checked(&["check:test -f made", "check:grep -q 8 made", "check:true"]);
+
+    let endings = |jobs: &serde_json::Value| {
+        let ending = |job: &serde_json::Value| {
+            (job["check"].as_u64(), job["result"]["ending"]["code"].as_i64())
+        };
+        jobs.as_array().unwrap().iter().map(ending).collect::<Vec<_>>()
+    };
+    let met = met.fine().json();
+    assert_eq!((met["status"].as_str(), endings(&met["jobs"]).len()), (Some("completed"), 3));
+    assert_eq!(unmet.code, 1);
+    let unmet = unmet.json();
+    // What has failed already is not checked any further.
+    let expected = [(None, Some(0)), (Some(1), Some(0)), (Some(2), Some(1))];
+    assert_eq!(endings(&unmet["jobs"]), expected);
+    let summary = unmet["summary"].as_str().unwrap();
+    assert!(summary.contains("the check \"grep -q 8 made\" exited with code 1"), "{summary}");
+}
+
+#[tokio::test]
 async fn a_failing_step_is_tried_as_often_as_allowed() {
     let system = System::new().await;
     let line = "echo try >> tries; [ $(wc -l < tries) -ge 3 ]";

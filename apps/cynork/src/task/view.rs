@@ -40,7 +40,10 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
 
 /// What came of a task, or why nothing will.
 fn outlook(task: &TaskView) -> String {
-    let blocked = task.blocked_reason.as_ref().map(|reason| format!("will not start: {reason}"));
+    let blocked = task.blocked_reason.as_ref().map(|reason| match task.started_at {
+        Some(_) => format!("stands still: {reason}"),
+        None => format!("will not start: {reason}"),
+    });
     task.summary.clone().or(blocked).unwrap_or_default()
 }
 
@@ -81,12 +84,20 @@ fn job(job: &JobView) -> Vec<String> {
     let took = job.started_at.zip(job.ended_at).map(|(start, end)| age::took(end - start));
     vec![
         (job.step_index + 1).to_string(),
-        job.attempt.to_string(),
+        attempt(job),
         job.status.to_string(),
         table::short(&ending, 60),
         took.unwrap_or_default(),
         output,
     ]
+}
+
+/// The attempt, and which check of it the job is.
+fn attempt(job: &JobView) -> String {
+    match job.check {
+        Some(number) => format!("{}, check {number}", job.attempt),
+        None => job.attempt.to_string(),
+    }
 }
 
 fn last_line(text: &str) -> String {
@@ -178,11 +189,12 @@ mod tests {
             started_at: Some(at(41)),
             ended_at: Some(at(44)),
         };
+        let check = JobView { check: Some(1), ..job.clone() };
         let view = ResultView {
             task_id: id(),
             status: "completed".to_owned(),
             summary: Some("done".to_owned()),
-            jobs: vec![job],
+            jobs: vec![job, check],
         };
 
         insta::assert_snapshot!(result(&view, look()));
