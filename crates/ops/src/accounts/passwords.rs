@@ -1,12 +1,16 @@
 //! Password hashing: argon2id, off the async threads, a few at a time.
+//!
+//! A hash needs 19 MiB for a moment. It is computed on a thread of its own, which gives them back when
+//! it ends; a thread of a pool would keep them for as long as it waits for more work.
 
 use std::sync::Arc;
+use std::thread;
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::AccountError;
 
@@ -58,10 +62,20 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, AccountError> {
-        let _permit =
-            self.permits.acquire().await.map_err(|error| AccountError::Secret(Box::new(error)))?;
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| AccountError::Secret(Box::new(error)))
+        let permits = Arc::clone(&self.permits);
+        let permit =
+            permits.acquire_owned().await.map_err(|error| AccountError::Secret(Box::new(error)))?;
+        let (reply, answer) = oneshot::channel();
+        let compute = move || {
+            let done = work();
+            drop(permit);
+            // Whoever asked may have gone away in the meantime.
+            let _ = reply.send(done);
+        };
+        thread::Builder::new()
+            .name("passwords".to_owned())
+            .spawn(compute)
+            .map_err(|error| AccountError::Secret(Box::new(error)))?;
+        answer.await.map_err(|error| AccountError::Secret(Box::new(error)))
     }
 }
