@@ -6,6 +6,7 @@
 
 mod acts;
 mod model;
+mod people;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -15,8 +16,8 @@ use self::acts::Driven;
 /// How many tasks live at a time.
 const TASKS: usize = 2;
 
-/// What is done next. Grants are counted from the first one ever made, so that most of them are
-/// over: their holders have died, or were stopped and woken.
+/// What is done next. Grants are counted from the newest; most of them are over, because their
+/// holders have died, or were stopped and woken.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     /// A runner asks for any task.
@@ -67,9 +68,24 @@ enum Act {
     PutDown {
         grant: usize,
     },
-    Cancel {
-        task: usize,
+    /// A node has a question to a person.
+    Ask {
+        grant: usize,
     },
+    /// A person does something.
+    Person {
+        task: usize,
+        verb: Verb,
+    },
+}
+
+/// What people do to tasks and their runs.
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Answer,
+    Pause,
+    Resume,
+    Cancel,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -87,8 +103,18 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (grant.clone(), 0..3_usize).prop_map(|(grant, key)| Act::Effect { grant, key }),
         3 => (grant.clone(), 0..3_u32).prop_map(|(grant, step)| Act::Dispatch { grant, step }),
         2 => grant.clone().prop_map(|grant| Act::Release { grant }),
-        1 => grant.prop_map(|grant| Act::PutDown { grant }),
-        1 => task.prop_map(|task| Act::Cancel { task }),
+        1 => grant.clone().prop_map(|grant| Act::PutDown { grant }),
+        2 => grant.prop_map(|grant| Act::Ask { grant }),
+        6 => (task, verb()).prop_map(|(task, verb)| Act::Person { task, verb }),
+    ]
+}
+
+fn verb() -> impl Strategy<Value = Verb> {
+    prop_oneof![
+        3 => Just(Verb::Answer),
+        1 => Just(Verb::Pause),
+        3 => Just(Verb::Resume),
+        1 => Just(Verb::Cancel),
     ]
 }
 

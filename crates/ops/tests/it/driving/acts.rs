@@ -3,6 +3,7 @@
 use cynode_domain::ids::{HolderId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
+use cynode_ops::runs::Steering;
 use cynode_ops::{Blobs, Signals, Tasks, Workflow, WorkflowError};
 use cynode_testkit::query;
 use cynode_wire::workflow::{
@@ -17,19 +18,20 @@ use crate::world::World;
 
 /// An installation whose tasks live random lives, one set after the other.
 pub(super) struct Driven {
-    world: World,
+    pub(super) world: World,
     tasks: Tasks,
-    workflow: Workflow,
+    pub(super) workflow: Workflow,
+    pub(super) steering: Steering,
     runners: Vec<HolderId>,
 }
 
 /// One set of tasks.
-struct Life<'a> {
-    driven: &'a Driven,
-    ids: Vec<TaskId>,
-    tasks: Vec<Task>,
+pub(super) struct Life<'a> {
+    pub(super) driven: &'a Driven,
+    pub(super) ids: Vec<TaskId>,
+    pub(super) tasks: Vec<Task>,
     /// Every grant ever made: whose it is, of which task, and the proof of it.
-    grants: Vec<(usize, usize, Hold)>,
+    pub(super) grants: Vec<(usize, usize, Hold)>,
 }
 
 impl Driven {
@@ -40,7 +42,8 @@ impl Driven {
         let blobs = Blobs::new(world.data.path().join("blobs"));
         Self {
             tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
-            workflow: Workflow::new(store, clock, signals),
+            workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
+            steering: Steering::new(store, clock, signals),
             runners: (0..3).map(|_| HolderId::generate()).collect(),
             world,
         }
@@ -70,6 +73,12 @@ impl Driven {
         }
     }
 
+    /// The run of a task.
+    pub(super) async fn run_of(&self, task: TaskId) -> String {
+        let sql = format!("SELECT id FROM runs WHERE task_id = '{task}'");
+        self.query(&sql).await.concat().concat()
+    }
+
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
         query(&format!("sqlite:{}", self.world.data.path().join("t.db").display()), sql).await
     }
@@ -81,7 +90,7 @@ impl Life<'_> {
             Act::Claim { runner } => self.claim(runner).await,
             Act::Start { runner, task } => self.start(runner, task).await,
             Act::Expire { task } => self.expire(task).await,
-            Act::Cancel { task } => self.cancel(task).await,
+            Act::Person { task, verb } => self.person(task, verb).await,
             Act::Renew { grant }
             | Act::Save { grant }
             | Act::SaveAgain { grant }
@@ -90,9 +99,11 @@ impl Life<'_> {
             | Act::Effect { grant, .. }
             | Act::Dispatch { grant, .. }
             | Act::Release { grant }
+            | Act::Ask { grant }
             | Act::PutDown { grant } => {
-                if !self.grants.is_empty() {
-                    self.hold(act, grant % self.grants.len()).await;
+                let made = self.grants.len();
+                if made > 0 {
+                    self.hold(act, made - 1 - grant % made).await;
                 }
             }
         }
@@ -122,6 +133,9 @@ impl Life<'_> {
         let driver = model.driver.map(|grant| self.grants[grant]);
         match (model.closed, driver) {
             (Some(_), _) => assert!(matches!(started, Err(WorkflowError::Gate { .. }))),
+            (None, _) if model.waits_for_people() => {
+                assert!(matches!(started, Err(WorkflowError::Gate { .. })), "{started:?}");
+            }
             (None, None) => {
                 let grant = started.unwrap();
                 assert_eq!(grant.status, StartStatus::Started);
@@ -146,9 +160,11 @@ impl Life<'_> {
         assert_eq!(checkpoint.map_or(0, |checkpoint| checkpoint.sequence), model.sequence);
         let state = checkpoint.map(|checkpoint| &checkpoint.state["saved"]);
         assert_eq!(state, (model.sequence > 0).then(|| json!(model.sequence)).as_ref());
-        let answers = grant.effects.iter().map(|e| (e.key.clone(), json!(e.answer)));
-        let known = model.effects.iter().map(|(key, answer)| (key.clone(), json!(answer)));
-        assert_eq!(answers.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+        let keys: Vec<_> = grant.effects.iter().map(|effect| &effect.key).collect();
+        assert_eq!(keys, model.effects.keys().collect::<Vec<_>>());
+        for (effect, known) in grant.effects.iter().zip(model.effects.values()) {
+            assert!(known.is_none_or(|answer| effect.answer == json!(answer)), "{effect:?}");
+        }
         model.grant(self.grants.len());
         model.epoch = grant.hold.epoch;
         self.grants.push((runner, task, grant.hold));
@@ -164,7 +180,7 @@ impl Life<'_> {
         self.tasks[task].driver = None;
     }
 
-    async fn cancel(&mut self, task: usize) {
+    pub(super) async fn cancel(&mut self, task: usize) {
         let (id, model) = (self.ids[task].to_string(), &mut self.tasks[task]);
         let canceled = self.driven.tasks.cancel(&self.driven.world.admin, &id).await;
         match model.closed {
@@ -191,7 +207,10 @@ impl Life<'_> {
                 expect(workflow.renew(&body).await, may_write);
             }
             Act::Save { .. } => {
-                expect(workflow.checkpoint(save(hold, next)).await.map(drop), may_write);
+                let saved = workflow.checkpoint(save(hold, next)).await;
+                let is_told = saved.as_ref().is_ok_and(|saved| saved.pause);
+                assert_eq!(is_told, may_write && model.is_paused, "told to pause: {saved:?}");
+                expect(saved.map(drop), may_write);
                 if may_write {
                     model.save(grant);
                 }
@@ -217,7 +236,7 @@ impl Life<'_> {
                 let effect = EffectView { key: key.clone(), answer: json!(answer) };
                 expect(workflow.effect(RecordEffect { hold, effect }).await, may_write);
                 if may_write && model.keys.insert(key.clone()) {
-                    model.effects.insert(key, answer);
+                    model.effects.insert(key, Some(answer));
                 }
             }
             Act::Dispatch { step, .. } => {
@@ -226,6 +245,7 @@ impl Life<'_> {
                     model.steps.insert(step);
                 }
             }
+            Act::Ask { .. } => self.ask(grant).await,
             Act::Release { .. } => self.release(grant, ReleaseLease::of(hold)).await,
             Act::PutDown { .. } => {
                 let reason = Some("the oven is cold".to_owned());
@@ -233,7 +253,11 @@ impl Life<'_> {
                 self.release(grant, body).await;
                 self.tasks[task].is_put_down |= may_write;
             }
-            _ => {}
+            Act::SaveAgain { .. }
+            | Act::Claim { .. }
+            | Act::Start { .. }
+            | Act::Expire { .. }
+            | Act::Person { .. } => {}
         }
     }
 
@@ -283,7 +307,7 @@ impl Life<'_> {
 
 /// Either done, or refused because the lease is not in force.
 #[track_caller]
-fn expect(outcome: Result<(), WorkflowError>, may_write: bool) {
+pub(super) fn expect(outcome: Result<(), WorkflowError>, may_write: bool) {
     match outcome {
         Ok(()) => assert!(may_write, "a stale holder wrote"),
         Err(WorkflowError::Fenced(_)) => assert!(!may_write, "the driver was refused"),

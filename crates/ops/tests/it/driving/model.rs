@@ -14,20 +14,33 @@ pub(super) struct Task {
     pub(super) sequence: i64,
     /// The grant that made the last transition.
     pub(super) last_saver: Option<usize>,
-    /// Answers of effects since the last transition.
-    pub(super) effects: BTreeMap<String, usize>,
+    /// Answers of effects since the last transition; those of people are not compared.
+    pub(super) effects: BTreeMap<String, Option<usize>>,
     /// Keys of all effects: the first answer stays.
     pub(super) keys: BTreeSet<String>,
     /// Steps with a job.
     pub(super) steps: BTreeSet<u32>,
     /// Whether the last runner said that it could not go on: claims pass it over for a while.
     pub(super) is_put_down: bool,
+    pub(super) is_paused: bool,
+    /// How many questions were asked.
+    pub(super) questions: usize,
+    /// The key of the one that has no answer.
+    pub(super) open_question: Option<String>,
 }
 
 impl Task {
     /// Whether a claim may take it.
     pub(super) fn is_claimable(&self) -> bool {
-        self.closed.is_none() && self.driver.is_none() && !self.is_put_down
+        self.closed.is_none()
+            && self.driver.is_none()
+            && !self.is_put_down
+            && !self.waits_for_people()
+    }
+
+    /// Whether a person has to do something before anybody may take it.
+    pub(super) fn waits_for_people(&self) -> bool {
+        self.is_paused || self.open_question.is_some()
     }
 
     /// Gives it to a grant.
