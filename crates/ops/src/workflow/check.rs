@@ -4,7 +4,7 @@
 //! number, so that (run, step, attempt) stays unique and asking twice makes one job.
 
 use cynode_domain::criteria::Check;
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_store::{Job, Tx};
 use cynode_wire::workflow::Hold;
@@ -34,13 +34,14 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// The checks among the jobs of a task.
-    pub(super) fn among(jobs: Vec<Job>, step: &Job) -> Result<Self, WorkflowError> {
+    /// The checks that `run` has made of a step, among the jobs of its task. A run that goes on from
+    /// another one checks anew.
+    pub(super) fn among(jobs: Vec<Job>, run: RunId, step: &Job) -> Result<Self, WorkflowError> {
         let mut checks = Self::default();
         let about = |job: &Job| {
             let (attempt, number) = split(job.asked.attempt);
             number.is_some()
-                && (job.asked.run, job.asked.step_index) == (step.asked.run, step.asked.step_index)
+                && (job.asked.run, job.asked.step_index) == (run, step.asked.step_index)
                 && attempt == step.asked.attempt
         };
         for job in jobs.into_iter().filter(about) {

@@ -131,7 +131,7 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
     if let Some(verdict) = tx.effect_get(lease.run, &key).await? {
         return Ok(Known::Verdict(read(verdict)?));
     }
-    let checks = Checks::among(tx.job_list(lease.task).await?, &job)?;
+    let checks = Checks::among(tx.job_list(lease.task).await?, lease.run, &job)?;
     if let Some(open) = checks.open {
         return Ok(Known::Waiting(format!("check job {open} of step {}", step_index + 1)));
     }

@@ -4,15 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cynode_domain::finding::FindingStatus;
-use cynode_domain::ids::{HolderId, JobId};
+use cynode_domain::ids::{HolderId, JobId, RunId, TaskId, TraceId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_domain::policy::Principal;
+use cynode_domain::status::RunStatus;
 use cynode_domain::verdict::{Finding, Verdict};
 use cynode_ops::analyst::{Analyst, AnalystError, Case, Opinion};
 use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_store::{Run, WorkflowStore};
 use cynode_wire::page::PageQuery;
-use cynode_wire::workflow::{DispatchStep, Hold, StartRun, VerifyStep};
+use cynode_wire::workflow::{DispatchStep, Hold, ReleaseLease, StartRun, VerifyStep};
 
 use crate::catalogue::Catalogue;
 
@@ -34,6 +36,12 @@ impl Analyst for Scripted {
     }
 }
 
+async fn start(workflow: &Workflow, task_id: TaskId) -> Hold {
+    let holder_id = HolderId::generate();
+    let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+    workflow.start(&body).await.unwrap().hold
+}
+
 struct Judged {
     its: Catalogue,
     workflow: Workflow,
@@ -50,19 +58,22 @@ impl Judged {
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
         let workflow = Workflow::new(store, clock, signals).judged_by(analyst.clone());
-        let body = StartRun {
-            task_id: its.task.id,
-            holder_id: HolderId::generate(),
-            lease_ms: None,
-            graph_versions: None,
-        };
-        let hold = workflow.start(&body).await.unwrap().hold;
+        let hold = start(&workflow, its.task.id).await;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step { action, expected_outputs: vec![] };
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         its.close(job).await;
         Self { its, workflow, analyst, hold, job }
+    }
+
+    /// Has the step judged by somebody who wants one check first: the job that was it.
+    async fn checked(&self) -> JobId {
+        let waiting = self.workflow.verify(self.request()).await.unwrap().waiting_for.unwrap();
+        let check: JobId = waiting.split_whitespace().nth(2).unwrap().parse().unwrap();
+        self.its.close(check).await;
+        assert!(self.workflow.verify(self.request()).await.unwrap().verdict.is_some());
+        check
     }
 
     fn request(&self) -> VerifyStep {
@@ -103,15 +114,33 @@ async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
     let check = Opinion::Check { command: "make lint".to_owned() };
     let judged = Judged::saying(vec![Ok(Opinion::Verdict(verdict.clone())), Ok(check)]).await;
 
-    let waiting = judged.workflow.verify(judged.request()).await.unwrap().waiting_for.unwrap();
-    let check: JobId = waiting.split_whitespace().nth(2).unwrap().parse().unwrap();
-    judged.its.close(check).await;
+    judged.checked().await;
     let answer = judged.workflow.verify(judged.request()).await.unwrap();
 
     assert_eq!(answer.verdict, Some(verdict));
     let asked = judged.analyst.asked.lock().unwrap();
     assert_eq!(asked[1].evidence.checks[0].command, "make lint");
     assert!(asked[0].evidence.checks.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
+    let check = || Ok(Opinion::Check { command: "make lint".to_owned() });
+    let verdict = || Ok(Opinion::Verdict(Verdict::of(vec![])));
+    let mut judged = Judged::saying(vec![verdict(), check(), verdict(), check()]).await;
+    let first = judged.checked().await;
+    let (task, store) = (judged.its.task.id, judged.its.world.store.clone());
+    judged.workflow.release(ReleaseLease::of(judged.hold)).await.unwrap();
+    let next =
+        Run { id: RunId::generate(), task, trace: TraceId::generate(), status: RunStatus::Pending };
+    let made: Result<(), cynode_store::Error> =
+        store.write(move |tx| Box::pin(async move { tx.run_insert(&next).await })).await;
+    made.unwrap();
+
+    judged.hold = start(&judged.workflow, task).await;
+    let second = judged.checked().await;
+
+    assert_ne!(first, second);
 }
 
 #[tokio::test]
