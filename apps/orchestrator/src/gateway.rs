@@ -16,7 +16,7 @@ use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::rules::Rules;
-use cynode_ops::runs::Runs;
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::servers::Servers;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
@@ -84,6 +84,7 @@ pub(crate) async fn assemble(
             skills: skills.clone(),
             findings: Findings::new(store.clone(), clock.clone()),
             runs: runs.clone(),
+            steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
             settings: settings.clone(),
             messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
             work: Work::new(store.clone(), clock.clone(), signals.clone()),

@@ -21,7 +21,7 @@ use cynode_domain::policy::ToolScope;
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::Runs;
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::tools::{BuiltinTool, Definition};
@@ -61,6 +61,8 @@ pub struct Services {
     pub findings: Findings,
     /// Runs, looked back at.
     pub runs: Runs,
+    /// What is done to runs.
+    pub steering: Steering,
     /// What agents and the project manager say.
     pub messages: Messages,
     /// Units of work.
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn run_scoped_tools_have_their_run_in_their_schema() {
-        for name in ["db.run.get", "db.run.history"] {
+        for name in ["db.run.answer", "db.run.get", "db.run.history"] {
             let tool = all().into_iter().find(|tool| tool.name == name).unwrap();
             assert_eq!((tool.input)()["required"], serde_json::json!(["run_id"]), "{name}");
         }

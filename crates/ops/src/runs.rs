@@ -20,6 +20,7 @@ mod steer;
 use cynode_domain::ids::RunId;
 use cynode_store::{StandingRun, StandingStore, Store, Tx, WorkflowStore};
 
+pub use self::answer::Voice;
 pub(crate) use self::answer::expire;
 pub use self::steer::Steering;
 use crate::projects::ProjectError;

@@ -12,7 +12,7 @@ pub(crate) mod start;
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::TaskStatus;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{JobStore, NewEvent, Store, Task, TaskStore, Tx, WorkflowStore};
+use cynode_store::{JobStore, NewEvent, QuestionStore, Store, Task, TaskStore, Tx, WorkflowStore};
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
 use serde_json::Value;
@@ -122,7 +122,12 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
             Some("it is paused".to_owned())
         }
         (TaskStatus::Pending, _) => blocked_reason(tx, &depends_on).await?,
-        (TaskStatus::Running, Some(run)) => tx.run_put_down_reason(run).await?,
+        (TaskStatus::Running, Some(run)) => match tx.question_last(run).await? {
+            Some(asked) if asked.answered_at.is_none() => {
+                Some("it waits for a person's answer".to_owned())
+            }
+            Some(_) | None => tx.run_put_down_reason(run).await?,
+        },
         _ => None,
     };
     Ok(TaskView {

@@ -81,6 +81,7 @@ on_both_engines! {
         a_run_that_asks_waits_without_a_runner_until_it_is_answered,
         a_run_that_asks_can_be_paused_answered_and_canceled,
         of_many_answers_at_once_one_counts,
+        an_agent_answers_what_is_unclear_but_approves_nothing,
     }
     branching {
         a_failed_run_is_retried_from_the_step_that_failed,

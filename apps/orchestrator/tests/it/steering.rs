@@ -2,17 +2,20 @@
 
 use cynode_client::{Client, Error};
 use cynode_domain::ids::JobId;
+use cynode_domain::policy::AgentType;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{AnswerRun, HistoryItem};
 use cynode_wire::steering::AskPerson;
+use cynode_wire::tasks::TaskView;
 use cynode_wire::workflow::{Hold, Outcome, ReleaseLease};
 use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::actors::{Runner, checkpoint};
 use crate::harness::{Harness, asked, refused};
+use crate::mcp::Mcp;
 use crate::runs::{fail, through_a_step};
 
 pub(crate) async fn state(client: &Client, run: &str) -> RunState {
@@ -263,4 +266,32 @@ pub(crate) async fn of_many_answers_at_once_one_counts(harness: Harness) {
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     assert_eq!(acts(&admin, &name).await.len(), 1);
     assert_eq!(runner.claim(0).await.unwrap().effects.len(), 1);
+}
+
+pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    let unclear = harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+    ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
+    let to_approve = harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+    let kind = QuestionKind::Approval;
+    let question = Question { kind, ..question(&[ReplyForm::Yes, ReplyForm::No]) };
+    let (key, node) = ("k".to_owned(), "plan_steps".to_owned());
+    let body = AskPerson { hold, key, node, question };
+    runner.client.workflow_ask(&body).await.unwrap();
+    let of = |task: &TaskView| json!({ "run_id": task.run_id, "comment": "so" });
+
+    let mut arguments = of(&unclear);
+    arguments["commands"] = json!(["make"]);
+    let answered = pm.call("db.run.answer", arguments).await;
+    let refusal = pm.answer("db.run.answer", of(&to_approve)).await;
+
+    assert_eq!(answered["state"], "queued");
+    let answer = admin.run_get(&unclear.task_name).await.unwrap().question.unwrap().answer;
+    assert_eq!(answer.unwrap().by.as_deref(), Some("an agent of admin"));
+    let error = &refusal["result"]["structuredContent"]["error"];
+    assert_eq!((&error["type"], &error["stage"]), (&json!("conflict"), &json!("invoke")));
+    assert_eq!(state(&admin, &to_approve.task_name).await, RunState::NeedsAnswer);
 }

@@ -19,6 +19,7 @@ mod preference_update;
 mod project_create;
 mod project_get;
 mod project_list;
+mod run_answer;
 mod run_get;
 mod run_history;
 mod run_list;
@@ -41,7 +42,7 @@ mod work_unit_list;
 use super::Builtin;
 
 /// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 35] {
+pub(super) fn all() -> [Builtin; 36] {
     [
         finding_create::TOOL,
         finding_get::TOOL,
@@ -61,6 +62,7 @@ pub(super) fn all() -> [Builtin; 35] {
         project_create::TOOL,
         project_get::TOOL,
         project_list::TOOL,
+        run_answer::TOOL,
         run_get::TOOL,
         run_history::TOOL,
         run_list::TOOL,

@@ -24,7 +24,7 @@ use cynode_ops::audit::{CallRecord, Outcome};
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::Runs;
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::{
@@ -206,6 +206,7 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> Services {
         skills: Skills::new(store.clone(), clock.clone()),
         findings: Findings::new(store.clone(), clock.clone()),
         runs: Runs::new(store.clone()),
+        steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
         settings: Settings::new(store, clock.clone(), signals),
     }
 }

@@ -8,7 +8,7 @@ use cynode_gateway::{Gateway, GatewayOptions, Identity, Parts};
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::Runs;
+use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::{
@@ -54,6 +54,7 @@ pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
         skills: Skills::new(store.clone(), clock.clone()),
         findings: Findings::new(store.clone(), clock.clone()),
         runs: Runs::new(store.clone()),
+        steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
         settings: Settings::new(store, clock, signals),
     };
     (services, known)

@@ -3,7 +3,7 @@
 //! The answer is kept as an effect of the node that asked. Whoever goes on with the run enters that
 //! node again with its effects replayed, and finds the answer among them.
 
-use cynode_domain::question::{Answer, Question, Reply};
+use cynode_domain::question::{Answer, Question, QuestionKind, Reply};
 use cynode_domain::run::RunVerb;
 use cynode_store::{
     Asked, Effect, EventStore, NewEvent, QuestionStore, SteerStore, Store, TaskStore, Tx,
@@ -25,13 +25,34 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// How many questions one look finds whose time is over.
 const MAX_OVERDUE: u32 = 100;
 
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// A person.
+    Person,
+    /// An agent that acts for a person.
+    Agent,
+}
+
 impl Steering {
-    /// Answers the question of a run, which then goes on. The same answer again changes nothing.
+    /// Answers the question of a run as the person who asks, which then goes on. The same answer again
+    /// changes nothing.
     pub async fn answer(
         &self,
         caller: &Caller,
         run: &str,
         request: AnswerRun,
+    ) -> Result<RunDetail, RunError> {
+        self.answer_as(caller, run, request, Voice::Person).await
+    }
+
+    /// The same, as the person or as an agent that acts for them. An agent approves nothing.
+    pub async fn answer_as(
+        &self,
+        caller: &Caller,
+        run: &str,
+        request: AnswerRun,
+        voice: Voice,
     ) -> Result<RunDetail, RunError> {
         let faults = faults(&request);
         if !faults.is_empty() {
@@ -40,7 +61,9 @@ impl Steering {
         let (caller, run) = (caller.clone(), run.to_owned());
         let answered = self
             .store
-            .write(move |tx| Box::pin(async move { answer(tx, &caller, &run, request).await }))
+            .write(move |tx| {
+                Box::pin(async move { answer(tx, &caller, &run, (request, voice)).await })
+            })
             .await?;
         self.signals.send(Topic::Runs);
         Ok(answered)
@@ -51,7 +74,7 @@ async fn answer(
     tx: &mut Tx,
     caller: &Caller,
     run: &str,
-    request: AnswerRun,
+    (request, voice): (AnswerRun, Voice),
 ) -> Result<RunDetail, RunError> {
     let taken = take(tx, caller, run).await?;
     refuse_ended(&taken.run, "answer")?;
@@ -61,12 +84,18 @@ async fn answer(
     let answer = Answer {
         reply: Some(request.reply),
         comment: request.comment,
-        by: Some(caller.handle.clone()),
+        by: Some(match voice {
+            Voice::Person => caller.handle.clone(),
+            Voice::Agent => format!("an agent of {}", caller.handle),
+        }),
     };
     match &asked.answer {
         Some(given) if *given == answer => return shown(tx, &taken).await,
         Some(_) => return Err(nothing()),
         None => {}
+    }
+    if voice == Voice::Agent && asked.question.kind == QuestionKind::Approval {
+        return Err(RunError::Refused("a person must approve this, not an agent".to_owned()));
     }
     fits(&asked.question, &answer)?;
     keep(tx, &asked, &answer, Some(caller)).await?;

@@ -44,7 +44,7 @@ async fn compare(
     let from = match query.from {
         Some(from) => from,
         None if query.with.is_some() => self::newest(tx, &one).await?,
-        None => to - 1,
+        None => to.saturating_sub(1),
     };
     let (before, after) = (state(tx, &one, from).await?, state(tx, &other, to).await?);
     let mut differences = vec![];

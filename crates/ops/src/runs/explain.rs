@@ -17,7 +17,7 @@ use cynode_wire::runs::DecisionView;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::history::{Part, Step};
+use super::history::Part;
 use super::look::describe;
 use super::{RunError, Runs};
 use crate::Caller;
@@ -34,11 +34,11 @@ impl Runs {
         run: &str,
         query: &PageQuery,
     ) -> Result<Page<DecisionView>, RunError> {
-        let Part { steps, acts, next_cursor } = self.part(caller, run, query).await?;
-        let jobs = steps.iter().filter_map(|step| step.row.job).collect();
+        let Part { rows, acts, next_cursor } = self.part(caller, run, query, decision).await?;
+        let jobs = rows.iter().flatten().filter_map(|(_, job)| *job).collect();
         let places = self.store.read(move |tx| Box::pin(places(tx, jobs))).await?;
-        let mut items: Vec<_> = steps.iter().filter_map(|step| decision(step, &places)).collect();
-        items.extend(acts.into_iter().map(by_person));
+        let made = rows.into_iter().flatten().map(|(decision, job)| placed(decision, job, &places));
+        let mut items: Vec<_> = made.chain(acts.into_iter().map(by_person)).collect();
         items.sort_by_key(|decision| (decision.sequence, decision.node == PERSON));
         Ok(Page { items, next_cursor })
     }
@@ -104,26 +104,40 @@ fn known(state: &Value) -> Known {
     Known::deserialize(state).unwrap_or_default()
 }
 
-/// The decision that a transition made; nothing if it only carried on.
-fn decision(step: &Step, places: &Places) -> Option<DecisionView> {
-    let (row, before, after) = (&step.row, known(&step.before), known(&step.after));
+/// The decision that a transition made; nothing if it only carried on. With it the job whose node it
+/// chose.
+fn decision(
+    row: Transition,
+    before: &Value,
+    after: &Value,
+) -> Option<(DecisionView, Option<JobId>)> {
+    let (before, after) = (known(before), known(after));
+    let mut chosen_for = None;
     let (about, input, made_by, led_to) = match (row.node.as_str(), row.edge.as_str()) {
         (node, FAILED) => failed(node, &after),
-        (PLAN, _) => planned(row, &before, &after),
-        (DISPATCH, _) => dispatched(row, &after, places),
-        (VERIFY, _) => verified(row, &before, &after),
+        (PLAN, _) => planned(&row, &before, &after),
+        (DISPATCH, _) => {
+            chosen_for = row.job;
+            dispatched(&row, &after)
+        }
+        (VERIFY, _) => verified(&row, &before, &after),
         (FINALIZE | MARK_FAILED, _) => ended(&after),
         _ => return None,
     };
-    Some(DecisionView {
-        sequence: row.sequence,
-        node: row.node.clone(),
-        about,
-        input,
-        made_by,
-        led_to,
-        recorded_at: row.recorded_at.unwrap_or_default(),
-    })
+    let (sequence, recorded_at) = (row.sequence, row.recorded_at.unwrap_or_default());
+    let node = row.node;
+    let view = DecisionView { sequence, node, about, input, made_by, led_to, recorded_at };
+    Some((view, chosen_for))
+}
+
+/// The decision with the node that its job was given to.
+fn placed(decision: DecisionView, job: Option<JobId>, places: &Places) -> DecisionView {
+    match job.map(|job| (job, places.get(&job))) {
+        Some((job, Some(node))) => {
+            DecisionView { led_to: format!("job {job} on node {node}"), ..decision }
+        }
+        Some((_, None)) | None => decision,
+    }
 }
 
 /// About what, from what, by what, and what it led to.
@@ -136,7 +150,10 @@ fn planned(row: &Transition, before: &Known, after: &Known) -> Told {
     };
     let steps = after.plan.steps.len();
     let led_to = match after.plan.steps.first() {
-        Some(first) => format!("{steps} steps; the first: {}", short(&describe(&first.action))),
+        Some(first) => {
+            let noun = if steps == 1 { "step" } else { "steps" };
+            format!("{steps} {noun}; the first: {}", short(&describe(&first.action)))
+        }
         None => format!("no steps, so {}", led_to(row)),
     };
     ("which steps the task takes".to_owned(), input, format!("rule: {rule}"), led_to)
@@ -159,17 +176,14 @@ fn asked(request: &Request) -> (Vec<String>, &'static str) {
     }
 }
 
-fn dispatched(row: &Transition, after: &Known, places: &Places) -> Told {
+fn dispatched(row: &Transition, after: &Known) -> Told {
     let index = row.step_index.unwrap_or(after.current_step_index);
     let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
     let action = step_action(after, index);
     let input = vec![format!("attempt {attempt} of {}: {action}", after.bounds.max_attempts)];
     let rule = "rule: the node that has the task's workspace, else the least loaded with a sandbox";
     let led_to = match row.job {
-        Some(job) => match places.get(&job) {
-            Some(node) => format!("job {job} on node {node}"),
-            None => format!("job {job}, for which no node is chosen yet"),
-        },
+        Some(job) => format!("job {job}, for which no node is chosen yet"),
         None => led_to(row),
     };
     (format!("where step {} runs", index + 1), input, rule.to_owned(), led_to)
@@ -227,8 +241,14 @@ fn by_person(act: Act) -> DecisionView {
         RunVerb::Pause => ("whether the run goes on", "it pauses between two nodes".to_owned()),
         RunVerb::Resume => ("whether the run goes on", "a runner may take it".to_owned()),
         RunVerb::Answer => ("what the run asked", text("reply").unwrap_or_default()),
-        RunVerb::Retry => ("whether to try again", format!("run {}", act.detail["run_id"])),
-        RunVerb::Fork => ("whether to try something else", format!("task {}", act.detail["task"])),
+        RunVerb::Retry => {
+            let run = text("run_id").unwrap_or_default();
+            ("whether to try again", format!("run {run}"))
+        }
+        RunVerb::Fork => {
+            let task = text("task").unwrap_or_default();
+            ("whether to try something else", format!("task {task}"))
+        }
     };
     let input = [text("question"), text("comment")].into_iter().flatten().collect();
     DecisionView {
@@ -237,7 +257,7 @@ fn by_person(act: Act) -> DecisionView {
         about: about.to_owned(),
         input,
         made_by: act.handle,
-        led_to: led_to.replace('"', ""),
+        led_to,
         recorded_at: act.recorded_at.unwrap_or_default(),
     }
 }

@@ -1,6 +1,7 @@
 //! How a run went: its transitions with what each changed, and what people did in between.
 
 use cynode_domain::changes::StateRecord;
+use cynode_domain::ids::RunId;
 use cynode_domain::run::next_node;
 use cynode_store::{Act, StandingStore, SteerStore, Transition, Tx, WorkflowStore};
 use cynode_wire::page::{Page, PageQuery};
@@ -11,21 +12,18 @@ use super::{RunError, Runs, find};
 use crate::Caller;
 use crate::paging::PageRequest;
 
-/// A transition with the states on both sides of it.
-pub(super) struct Step {
-    pub(super) row: Transition,
-    pub(super) before: Value,
-    pub(super) after: Value,
-}
-
-/// A part of a run's history.
-pub(super) struct Part {
-    pub(super) steps: Vec<Step>,
+/// A part of a run's history, each row as `T` sees it.
+pub(super) struct Part<T> {
+    pub(super) rows: Vec<T>,
     /// What people did after the rows of this part, or before the first of them.
     pub(super) acts: Vec<Act>,
     /// Where the next part begins, if there is one.
     pub(super) next_cursor: Option<String>,
 }
+
+/// Makes something of a row and the states before and after it. States may be big, so that no more
+/// than two of them are in memory.
+type See<T> = fn(Transition, &Value, &Value) -> T;
 
 impl Runs {
     /// A page of a run's history, oldest first.
@@ -35,53 +33,55 @@ impl Runs {
         run: &str,
         query: &PageQuery,
     ) -> Result<Page<HistoryItem>, RunError> {
-        let part = self.part(caller, run, query).await?;
+        let part = self.part(caller, run, query, row_view).await?;
         let mut items = vec![];
         let mut acts = part.acts.into_iter().peekable();
-        for step in part.steps {
-            while let Some(act) = acts.next_if(|act| act.sequence < step.row.sequence) {
+        for row in part.rows {
+            while let Some(act) = acts.next_if(|act| act.sequence < row.sequence) {
                 items.push(HistoryItem::Act(act_view(act)));
             }
-            items.push(HistoryItem::Transition(row_view(step)));
+            items.push(HistoryItem::Transition(row));
         }
         items.extend(acts.map(|act| HistoryItem::Act(act_view(act))));
         Ok(Page { items, next_cursor: part.next_cursor })
     }
 
     /// A part of a run's history, read over one view of the data.
-    pub(super) async fn part(
+    pub(super) async fn part<T: Send + 'static>(
         &self,
         caller: &Caller,
         run: &str,
         query: &PageQuery,
-    ) -> Result<Part, RunError> {
+        see: See<T>,
+    ) -> Result<Part<T>, RunError> {
         let request = PageRequest::<i64>::check(query)?;
         let (caller, run) = (caller.clone(), run.to_owned());
-        let (after, limit) = (request.before.unwrap_or(0), i64::from(request.fetch) - 1);
+        let (after, limit) = (request.before.unwrap_or(0).max(0), i64::from(request.fetch) - 1);
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let run = find(tx, &caller, &run).await?.recorded.run.id;
-                    read(tx, run, (after, limit)).await
+                    read(tx, run, (after, limit), see).await
                 })
             })
             .await
     }
 }
 
-async fn read(
+async fn read<T>(
     tx: &mut Tx,
-    run: cynode_domain::ids::RunId,
+    run: RunId,
     (after, limit): (i64, i64),
-) -> Result<Part, RunError> {
+    see: See<T>,
+) -> Result<Part<T>, RunError> {
     let newest = tx.history_last(run).await?.map_or(0, |row| row.sequence);
     let last = after.saturating_add(limit).min(newest);
     let mut state = match after {
-        ..=0 => Value::Object(Map::new()),
+        0 => Value::Object(Map::new()),
         _ => tx.state_at(run, after).await?.unwrap_or_default(),
     };
-    let mut steps = vec![];
-    for row in tx.history_range(run, after + 1, last).await? {
+    let mut rows = vec![];
+    for row in tx.history_range(run, after.saturating_add(1), last).await? {
         let before = state.clone();
         match row.record.clone() {
             StateRecord::Whole(whole) => state = whole,
@@ -90,18 +90,16 @@ async fn read(
                 cynode_store::Error::Unreadable { column, reason }
             })?,
         }
-        steps.push(Step { row, before, after: state.clone() });
+        rows.push(see(row, &before, &state));
     }
     let has_more = last < newest;
     // What was done after the last row of a part belongs to the next one, if there is a next one.
     let until = if has_more { last - 1 } else { i64::MAX };
-    let acts = tx.act_list(run, after.max(0), until).await?;
-    Ok(Part { steps, acts, next_cursor: has_more.then(|| last.to_string()) })
+    let acts = tx.act_list(run, after, until).await?;
+    Ok(Part { rows, acts, next_cursor: has_more.then(|| last.to_string()) })
 }
 
-fn row_view(step: Step) -> HistoryRow {
-    let changed = changed(&step.before, &step.after);
-    let row = step.row;
+fn row_view(row: Transition, before: &Value, after: &Value) -> HistoryRow {
     HistoryRow {
         sequence: row.sequence,
         next_node: next_node(&row.node, &row.edge).map(ToOwned::to_owned),
@@ -109,7 +107,7 @@ fn row_view(step: Step) -> HistoryRow {
         edge: row.edge,
         step_index: row.step_index,
         job_id: row.job,
-        changed,
+        changed: changed(before, after),
         duration_ms: row.duration_ms,
         recorded_at: row.recorded_at.unwrap_or_default(),
     }

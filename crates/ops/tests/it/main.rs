@@ -8,6 +8,7 @@ mod catalogue;
 mod driving;
 mod messages;
 mod preferences;
+mod questions;
 mod registry;
 mod rules;
 mod skills;

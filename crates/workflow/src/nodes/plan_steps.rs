@@ -12,7 +12,7 @@ use crate::state::{Request, RunState, Shared};
 
 /// How many lines of a request or a plan a question repeats, and how much of each.
 const MAX_LINES: usize = 50;
-const MAX_CHARS: usize = 500;
+const MAX_CHARS: usize = 200;
 
 /// Turns the request into steps.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
 pub(crate) const TOOL: Builtin = Builtin {
     name: "db.run.get",
     title: "Get a run",
-    description: "One execution of the workflow of a task: where it stands and when it moved.",
+    description: "One execution of the workflow of a task: where it stands, what it waits for, what it asks, and when it moved.",
     scope: ToolScope::Pm,
     input,
     output,
@@ -34,5 +34,5 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { run_id } = read(arguments)?;
-    show(context.services.runs.get(&context.who.caller, run_id).await?)
+    show(context.services.runs.show(&context.who.caller, &run_id.to_string()).await?)
 }

@@ -1,0 +1,57 @@
+//! Questions that nobody answers in time.
+
+use cynode_domain::ids::{RunId, TaskId};
+use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
+use cynode_domain::run::RunState;
+use cynode_ops::{Signals, Sweeper};
+use cynode_store::{Error, NewQuestion, QuestionStore, SteerStore, WorkflowStore};
+use serde_json::json;
+
+use crate::catalogue::Catalogue;
+
+fn asked(run: RunId, task: TaskId, within_ms: i64) -> NewQuestion {
+    NewQuestion {
+        run,
+        task,
+        key: "1/plan_steps/ask/approve".to_owned(),
+        asked_by: "plan_steps".to_owned(),
+        question: Question {
+            kind: QuestionKind::Approval,
+            text: "Shall it?".to_owned(),
+            about: vec![],
+            accepts: vec![ReplyForm::Yes],
+        },
+        within_ms: Some(within_ms),
+    }
+}
+
+#[tokio::test]
+async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
+    for (within_ms, expected) in [(0, RunState::Queued), (3_600_000, RunState::NeedsAnswer)] {
+        let its = Catalogue::new().await;
+        let (run, task) = (its.task.run_id.unwrap(), its.task.id);
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let made: Result<_, Error> = store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.question_ask(&asked(run, task, within_ms)).await?;
+                    tx.run_await(run).await
+                })
+            })
+            .await;
+        made.unwrap();
+        let signals = Signals::new(store.engine());
+        let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
+
+        for _ in 0..2 {
+            sweeper.activate().await.unwrap();
+        }
+
+        assert_eq!(its.runs.get(its.bob(), run).await.unwrap().state, expected);
+        let effects: Result<_, Error> =
+            store.read(move |tx| Box::pin(async move { tx.effect_list(run, 0).await })).await;
+        let answers: Vec<_> = effects.unwrap().into_iter().map(|effect| effect.answer).collect();
+        let late = vec![json!(Answer::too_late())];
+        assert_eq!(answers, if expected == RunState::Queued { late } else { vec![] });
+    }
+}
