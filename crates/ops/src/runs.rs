@@ -1,11 +1,11 @@
 //! Runs: where they stand, how they went, and what people do to them.
 //!
-//! Looking is in [`look`], [`history`], [`diff`] and [`explain`]; the verbs have a file each. A run is
+//! Looking is in `look`, `history`, `diff` and `explain`; the verbs have a file each. A run is
 //! named by its id, or by its task: that is the task's newest run.
 //!
 //! Invariants: every verb is one transaction, with the act and its event in it, under the lock of the
-//! task. None of them takes a lease from a runner at work: a pause is heard between two nodes, and
-//! everything else is refused while somebody drives the run.
+//! task. None of them takes a lease from a runner at work: a pause is heard between two nodes, a fork
+//! only reads the run, and the rest is refused while somebody drives it.
 
 mod answer;
 mod diff;
