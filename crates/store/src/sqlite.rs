@@ -132,8 +132,11 @@ fn write_batch(tx: &mut Tx, due: &mut VecDeque<Queued>, queue: &mut mpsc::Receiv
     }
     // Fails if SQLite undid the transaction itself, so nobody is told that their work was kept.
     let commit = at_once(tx.statement("COMMIT"));
-    if commit.is_err() {
+    if let Err(error) = &commit {
         let _ = at_once(tx.statement("ROLLBACK"));
+        let undone = done.len();
+        let error = error as &dyn std::error::Error;
+        tracing::error!(error, undone, "the database could not be written: is its disk full?");
     }
     let failure = commit.err().map(Arc::new);
     for (operation, kept) in done {
