@@ -200,7 +200,7 @@ impl Fleet {
             if view.closed {
                 return view;
             }
-            assert!(begun.elapsed() < 2 * PATIENCE, "not closed: {view:#?}\n{}", self.log());
+            assert!(begun.elapsed() < 4 * PATIENCE, "not closed: {view:#?}\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
     }
