@@ -45,9 +45,9 @@ pub struct Question {
 #[serde(tag = "form", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
     /// Go on.
-    Yes,
+    Yes {},
     /// Do not go on.
-    No,
+    No {},
     /// Command lines to run, one after the other.
     Commands {
         /// The lines.
@@ -69,8 +69,8 @@ impl Reply {
     /// The form of this reply.
     pub const fn form(&self) -> ReplyForm {
         match self {
-            Self::Yes => ReplyForm::Yes,
-            Self::No => ReplyForm::No,
+            Self::Yes {} => ReplyForm::Yes,
+            Self::No {} => ReplyForm::No,
             Self::Commands { .. } => ReplyForm::Commands,
             Self::Script { .. } => ReplyForm::Script,
             Self::Text { .. } => ReplyForm::Text,
@@ -102,12 +102,12 @@ impl Answer {
         let why = self.comment.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         match self.reply {
             None => Some("nobody answered in time".to_owned()),
-            Some(Reply::No) => {
+            Some(Reply::No {}) => {
                 let by = self.by.as_deref().unwrap_or("somebody");
                 Some(format!("{by} said no{why}"))
             }
             Some(
-                Reply::Yes | Reply::Commands { .. } | Reply::Script { .. } | Reply::Text { .. },
+                Reply::Yes {} | Reply::Commands { .. } | Reply::Script { .. } | Reply::Text { .. },
             ) => None,
         }
     }
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn a_no_says_who_and_why_and_a_yes_refuses_nothing() {
         let no = Answer {
-            reply: Some(Reply::No),
+            reply: Some(Reply::No {}),
             comment: Some("too costly".to_owned()),
             by: Some("ada".to_owned()),
         };
 
         assert_eq!(no.refusal().as_deref(), Some("ada said no: too costly"));
-        assert_eq!(Answer { reply: Some(Reply::Yes), ..no }.refusal(), None);
+        assert_eq!(Answer { reply: Some(Reply::Yes {}), ..no }.refusal(), None);
         assert_eq!(Answer::too_late().refusal().as_deref(), Some("nobody answered in time"));
     }
 

@@ -104,7 +104,7 @@ fn advise(made: &RunDetail, app: &App) {
 /// The command line's definition sees to it that exactly one kind of answer is given.
 fn reply(args: AnswerArgs) -> Result<Reply, Failure> {
     if args.yes {
-        return Ok(Reply::Yes);
+        return Ok(Reply::Yes {});
     }
     if !args.command.is_empty() {
         return Ok(Reply::Commands { lines: args.command });
@@ -114,7 +114,7 @@ fn reply(args: AnswerArgs) -> Result<Reply, Failure> {
     }
     match args.text {
         Some(text) => Ok(Reply::Text { text }),
-        None => Ok(Reply::No),
+        None => Ok(Reply::No {}),
     }
 }
 

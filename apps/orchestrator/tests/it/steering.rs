@@ -196,7 +196,7 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     let task = harness.task().await;
     let name = &task.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
-    refused(admin.run_answer(name, &reply(Reply::Yes)).await, 409);
+    refused(admin.run_answer(name, &reply(Reply::Yes {})).await, 409);
 
     ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
 
@@ -212,14 +212,14 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     let problem = refused(runner.start(task.id).await, 409);
     assert_eq!(problem.detail, "the task may not start: it waits for an answer");
 
-    let problem = refused(admin.run_answer(name, &reply(Reply::Yes)).await, 400);
+    let problem = refused(admin.run_answer(name, &reply(Reply::Yes {})).await, 400);
     assert_eq!(problem.detail, "this question is answered with one of: commands, no");
     refused(admin.run_answer(name, &reply(lines(&[" "]))).await, 400);
     let given = reply(lines(&["make"]));
     let answered = admin.run_answer(name, &given).await.unwrap();
     let again = admin.run_answer(name, &given).await.unwrap();
     assert_eq!((answered.run.state, &again), (RunState::Queued, &answered));
-    refused(admin.run_answer(name, &reply(Reply::No)).await, 409);
+    refused(admin.run_answer(name, &reply(Reply::No {})).await, 409);
 
     let grant = runner.claim(0).await.unwrap();
     let [effect] = &grant.effects[..] else { panic!("{:?}", grant.effects) };
@@ -241,7 +241,7 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(harness:
     }
 
     admin.run_pause(&names[0]).await.unwrap();
-    admin.run_answer(&names[0], &reply(Reply::Yes)).await.unwrap();
+    admin.run_answer(&names[0], &reply(Reply::Yes {})).await.unwrap();
     assert_eq!(state(&admin, &names[0]).await, RunState::Paused);
     assert_eq!(runner.claim(0).await, None);
     admin.run_resume(&names[0]).await.unwrap();
@@ -250,7 +250,7 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(harness:
         admin.task_cancel(name).await.unwrap();
         assert_eq!(state(&admin, name).await, RunState::Canceled);
     }
-    let problem = refused(admin.run_answer(&names[1], &reply(Reply::Yes)).await, 409);
+    let problem = refused(admin.run_answer(&names[1], &reply(Reply::Yes {})).await, 409);
     assert_eq!(problem.detail, "the run is canceled already: there is nothing to answer");
 }
 

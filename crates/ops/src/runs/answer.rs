@@ -165,8 +165,8 @@ fn detail(asked: &Asked, answer: &Answer) -> Value {
         Some(Reply::Commands { lines }) => format!("commands: {}", lines.join("; ")),
         Some(Reply::Script { .. }) => "a script".to_owned(),
         Some(Reply::Text { text }) => text.clone(),
-        Some(Reply::Yes) => "yes".to_owned(),
-        Some(Reply::No) => "no".to_owned(),
+        Some(Reply::Yes {}) => "yes".to_owned(),
+        Some(Reply::No {}) => "no".to_owned(),
         None => "nothing".to_owned(),
     };
     let reply: String = reply.chars().take(MAX_COMMENT_CHARS).collect();
@@ -195,7 +195,7 @@ fn faults(request: &AnswerRun) -> Vec<String> {
             }
             text.contains('\0')
         }
-        Reply::Yes | Reply::No => false,
+        Reply::Yes {} | Reply::No {} => false,
     };
     let comment = request.comment.as_deref().unwrap_or_default();
     if comment.chars().count() > MAX_COMMENT_CHARS {

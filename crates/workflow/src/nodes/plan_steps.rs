@@ -75,7 +75,7 @@ fn clarified(cx: &NodeCx<'_>, request: &Request) -> Result<Plan, NodeError> {
     let planned = match &answer.reply {
         Some(Reply::Commands { lines }) => by_rule(request, InputMode::Commands, "", lines),
         Some(Reply::Script { text }) => by_rule(request, InputMode::Script, text, &[]),
-        Some(Reply::Yes | Reply::No | Reply::Text { .. }) | None => Err(NeedsPlanner),
+        Some(Reply::Yes {} | Reply::No {} | Reply::Text { .. }) | None => Err(NeedsPlanner),
     };
     let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
     let by = answer.by.unwrap_or_default();

@@ -83,7 +83,7 @@ async fn nothing_runs_before_the_plan_is_approved() {
     assert_eq!(fake.jobs(), []);
     assert_eq!(question.about, ["1. make", "2. make test"]);
     assert_eq!(question.accepts, [ReplyForm::Yes, ReplyForm::No]);
-    answer(&fake, &ask, Some(Reply::Yes));
+    answer(&fake, &ask, Some(Reply::Yes {}));
     drive_to_end(&fake).await;
 
     assert_eq!(fake.jobs(), [(0, 1), (1, 1)]);
@@ -92,7 +92,7 @@ async fn nothing_runs_before_the_plan_is_approved() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_is_declined_or_left_unanswered_fails_the_task_with_the_reason() {
     for (reply, reason) in
-        [(Some(Reply::No), "ada said no: as agreed"), (None, "nobody answered in time")]
+        [(Some(Reply::No {}), "ada said no: as agreed"), (None, "nobody answered in time")]
     {
         let fake = Fake::with_commands(&["make"]);
         fake.world().task.approve_plan = true;

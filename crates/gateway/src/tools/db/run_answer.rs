@@ -49,7 +49,8 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { run_id, commands, comment } = read(arguments)?;
-    let reply = if commands.is_empty() { Reply::No } else { Reply::Commands { lines: commands } };
+    let reply =
+        if commands.is_empty() { Reply::No {} } else { Reply::Commands { lines: commands } };
     let (run, body) = (run_id.to_string(), AnswerRun { reply, comment });
     let steering = &context.services.steering;
     show(steering.answer_as(&context.who.caller, &run, body, Voice::Agent).await?)

@@ -37,7 +37,7 @@ impl Life<'_> {
     /// The same answer again is no error; an answer to nothing is.
     async fn answer(&mut self, task: usize) {
         let run = self.driven.run_of(self.ids[task]).await;
-        let body = AnswerRun { reply: Reply::Yes, comment: None };
+        let body = AnswerRun { reply: Reply::Yes {}, comment: None };
         let answered = self.driven.steering.answer(&self.driven.world.admin, &run, body).await;
         let model = &mut self.tasks[task];
         let is_fit = model.closed.is_none() && model.questions > 0;

@@ -91,7 +91,7 @@ pub(crate) async fn a_run_waits_for_one_thing_after_the_other(store: Store) {
     });
     assert_eq!(state(&world, &run).await, RunState::NeedsAnswer);
 
-    let answer = Answer { reply: Some(Reply::Yes), comment: None, by: Some("ada".to_owned()) };
+    let answer = Answer { reply: Some(Reply::Yes {}), comment: None, by: Some("ada".to_owned()) };
     let (kept, user) = (answer.clone(), world.user);
     change!(world.store, tx => {
         let asked = tx.question_last(id).await?.unwrap();
