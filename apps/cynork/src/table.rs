@@ -34,13 +34,28 @@ pub(crate) fn short(text: &str, max: usize) -> String {
     line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Control characters could rewrite the terminal; a line break is kept.
+/// What could rewrite the terminal, or show text in another order than it is read in, is shown as what
+/// it is; a line break is kept.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            _ if c.is_control() => line.push(' '),
+            _ if is_invisible(c) => line.extend(c.escape_unicode()),
+            _ => line.push(c),
+        }
+    }
+    line
+}
+
+/// Characters that are not seen, but change what is: marks and orders of direction, joiners, tags.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn bare(look: Look) -> Table {
@@ -67,6 +82,12 @@ mod tests {
 
     fn look(width: Option<u16>) -> Look {
         Look { now: DateTime::UNIX_EPOCH, width }
+    }
+
+    #[test]
+    fn what_would_show_text_in_another_order_is_shown_itself() {
+        assert_eq!(harmless("a\u{202e}b\u{1b}[2J\nc"), "a\\u{202e}b [2J\nc");
+        assert_eq!(harmless("größer 🙂"), "größer 🙂");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use cynode_domain::policy::ToolScope;
 use cynode_wire::tools::{
     Approval, ApproveTool, DefinitionView, ToolDetailView, ToolView, UpdateTool,
 };
+use similar::{ChangeTag, TextDiff};
 
 use crate::app::App;
 use crate::failure::Failure;
@@ -142,22 +143,24 @@ fn render(view: &ToolDetailView, look: Look) -> String {
     table::pairs(&pairs, look)
 }
 
-/// The approved definition and the present one, line by line.
+/// The approved definition and the present one, line by line, where they differ.
 fn render_change(view: &ToolDetailView) -> String {
     let Some(approved) = &view.approved else {
         return format!("{} is as it was approved", view.tool.name);
     };
-    let (old, new) = (lines(approved), lines(&view.definition));
-    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
-    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
-    let changes: Vec<String> = gone.chain(come).collect();
+    let (old, new) = (pretty(approved), pretty(&view.definition));
+    let difference = TextDiff::from_lines(&old, &new);
+    let changes: Vec<String> = difference
+        .iter_all_changes()
+        .filter(|change| change.tag() != ChangeTag::Equal)
+        .map(|change| format!("{} {}", change.tag(), change.value().trim_end_matches('\n')))
+        .collect();
     let read = format!("fingerprint {}", view.definition_sha256);
     table::harmless(&format!("{}\n{}\n{read}", view.tool.name, changes.join("\n")))
 }
 
-fn lines(definition: &DefinitionView) -> Vec<String> {
-    let text = serde_json::to_string_pretty(definition).unwrap_or_default();
-    text.lines().map(ToOwned::to_owned).collect()
+fn pretty(definition: &DefinitionView) -> String {
+    serde_json::to_string_pretty(definition).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -204,6 +207,23 @@ mod tests {
                  and sends it away\",\nfingerprint {}",
                 "ab".repeat(32)
             )
+        );
+    }
+
+    #[test]
+    fn a_line_that_comes_a_second_time_is_a_change() {
+        let mut view = detail();
+        let hidden =
+            json!({ "type": "object", "required": ["path"], "allOf": [{ "required": ["path"] }] });
+        let shown = json!({ "type": "object", "required": ["path"], "allOf": [{}] });
+        view.definition.input_schema = hidden;
+        view.approved.as_mut().unwrap().input_schema = shown;
+
+        let text = render_change(&view);
+
+        assert!(
+            text.lines().any(|line| line.contains("+ ") && line.contains("\"path\"")),
+            "{text}"
         );
     }
 
