@@ -45,6 +45,8 @@ mod seed;
 #[cfg(test)]
 mod standalone;
 #[cfg(test)]
+mod steering;
+#[cfg(test)]
 mod stopping;
 #[cfg(test)]
 mod system;

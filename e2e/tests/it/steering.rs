@@ -1,0 +1,84 @@
+//! What people do to runs, with `cynork` against real processes.
+
+use serde_json::Value;
+
+use crate::processes::eventually;
+use crate::system::{PATIENCE, System};
+
+/// The newest run of a task, once it is in one of these states.
+async fn reached(system: &System, task: &str, states: &[&str]) -> Value {
+    eventually(&format!("{task} in one of {states:?}"), PATIENCE, || {
+        let run = system.cynork(&["run", "show", task, "-o", "json"]).fine().json();
+        states.iter().any(|state| run["state"] == *state).then_some(run)
+    })
+    .await
+}
+
+fn create(system: &System, name: &str, flags: &[&str], commands: &[&str]) {
+    let mut args = vec!["task", "create", "--quiet", "--name", name];
+    args.extend(flags);
+    args.extend(commands.iter().flat_map(|command| ["--command", command]));
+    system.cynork(&args).fine();
+}
+
+#[tokio::test]
+async fn a_run_is_paused_between_two_nodes_goes_on_where_it_was_and_is_forked() {
+    let system = System::new().await;
+    create(&system, "build", &[], &["echo one; sleep 2", "echo two"]);
+    reached(&system, "build", &["running"]).await;
+
+    system.cynork(&["run", "pause", "build"]).fine();
+    let paused = reached(&system, "build", &["paused"]).await;
+    assert!(paused["lease"].is_null(), "{paused}");
+    system.cynork(&["run", "resume", "build"]).fine();
+    let done = reached(&system, "build", &["completed", "failed"]).await;
+    system.cynork(&["run", "fork", "build", "2", "--name", "again"]).fine();
+    let forked = reached(&system, "again", &["completed", "failed"]).await;
+
+    assert_eq!((&done["state"], &forked["state"]), (&"completed".into(), &"completed".into()));
+    for task in ["build", "again"] {
+        assert_eq!(system.cynork(&["task", "logs", task]).fine().stdout, "one\ntwo\n", "{task}");
+    }
+    let refused = system.cynork(&["run", "pause", "build"]);
+    assert!(refused.code != 0 && refused.stderr.contains("completed already"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_approved_run_that_fails_is_retried_without_repeating_what_was_done() {
+    let system = System::new().await;
+    let fails_once = "test -f seen || { touch seen; exit 1; }";
+    create(&system, "ship", &["--approve-plan"], &["echo built", fails_once, "echo shipped"]);
+
+    let asked = reached(&system, "ship", &["needs_answer"]).await;
+    assert!(asked["lease"].is_null(), "{asked}");
+    system.cynork(&["run", "answer", "ship", "--yes"]).fine();
+    let failed = reached(&system, "ship", &["completed", "failed"]).await;
+    system.cynork(&["run", "retry", "ship"]).fine();
+    let done = reached(&system, "ship", &["completed"]).await;
+
+    assert_eq!(failed["state"], "failed");
+    assert_ne!(failed["id"], done["id"]);
+    assert_eq!(system.cynork(&["task", "logs", "ship"]).fine().stdout, "built\nshipped\n");
+    let explained = system.cynork(&["run", "explain", "ship"]).fine().stdout;
+    assert!(explained.contains("whether step 2 is done"), "{explained}");
+}
+
+#[tokio::test]
+async fn a_task_in_prose_asks_what_to_run_and_a_no_ends_it() {
+    let system = System::new().await;
+    for name in ["report", "never"] {
+        let prose = ["task", "create", "-q", "--name", name, "--prompt", "Write hello"];
+        system.cynork(&prose).fine();
+        reached(&system, name, &["needs_answer"]).await;
+    }
+
+    let wrong = system.cynork(&["run", "answer", "report", "--yes"]);
+    system.cynork(&["run", "answer", "report", "--command", "echo hello"]).fine();
+    system.cynork(&["run", "answer", "never", "--no", "-m", "not now"]).fine();
+
+    assert!(wrong.code != 0 && wrong.stderr.contains("commands, script"), "{wrong:?}");
+    assert_eq!(reached(&system, "report", &["completed", "failed"]).await["state"], "completed");
+    let never = reached(&system, "never", &["completed", "failed"]).await;
+    assert_eq!(never["state"], "failed");
+    assert!(never["summary"].as_str().unwrap().contains("not now"), "{never}");
+}
