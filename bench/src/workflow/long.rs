@@ -27,23 +27,28 @@ pub(super) async fn measure(
     let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let gaps: Vec<Duration> =
         begun.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).collect();
-    let mean = |part: &[Duration]| {
-        let count = u32::try_from(part.len().max(1)).unwrap_or(u32::MAX);
-        (part.iter().sum::<Duration>() / count).as_secs_f64() * 1e6
-    };
-    let early = gaps.get(10..10 + WINDOW).unwrap_or(&gaps);
-    let late = gaps.get(gaps.len().saturating_sub(WINDOW)..).unwrap_or(&gaps);
+    let at = |from: usize| median(gaps.get(from..from + WINDOW).unwrap_or(&gaps));
+    let last = gaps.len().saturating_sub(WINDOW);
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let wal = used.wal_bytes as f64 / f64::from(steps);
     writeln!(
         out,
-        "one run of {} steps: {:.0} µs/step from the 10th on, {:.0} µs/step at the end (means of {WINDOW}); \
-         {:.0} µs CPU/step, {wal:.0} WAL B/step",
+        "one run of {} steps: {:.0} µs/step from the 10th on, {:.0} in the middle, {:.0} at the end \
+         (medians of {WINDOW}); {:.0} µs CPU/step, {wal:.0} WAL B/step",
         gaps.len() + 1,
-        mean(early),
-        mean(late),
+        at(10),
+        at(last / 2),
+        at(last),
         used.cpu().as_secs_f64() * 1e6 / f64::from(steps),
     )?;
     out.flush()?;
     Ok(())
+}
+
+/// In microseconds. A disk that is busy for a moment falls on some step or other, and says nothing about
+/// what steps cost.
+fn median(part: &[Duration]) -> f64 {
+    let mut part = part.to_vec();
+    part.sort_unstable();
+    part.get(part.len() / 2).copied().unwrap_or_default().as_secs_f64() * 1e6
 }
