@@ -310,8 +310,11 @@ impl Site {
         }
     }
 
-    /// Ends the conversations that nobody uses.
+    /// Ends the conversations, and closes the connections, that nobody uses.
     pub(super) fn sweep(&self) {
+        if let Route::Http(endpoint) = &self.route {
+            endpoint.sweep();
+        }
         let is_unused = |slot: &Slot| {
             let conversation = slot.get();
             conversation.is_some_and(|open| !open.is_open() || open.idle_for() > self.options.idle)

@@ -87,6 +87,11 @@ impl Endpoint {
         Ok(Self { transport, headers, options, mirrored: ArcSwapOption::empty() })
     }
 
+    /// Closes connections that nobody used for long.
+    pub(in super::super) fn sweep(&self) {
+        self.transport.sweep();
+    }
+
     /// These are the tools of the server now.
     pub(in super::super) fn learn(&self, tools: &[SeenTool]) {
         let mirrored = |tool: &SeenTool| {

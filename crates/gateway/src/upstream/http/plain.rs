@@ -86,6 +86,11 @@ impl Plain {
         })))
     }
 
+    /// Closes the connections that rested too long.
+    pub(super) fn sweep(&self) {
+        lock(&self.0.resting).retain(|(since, _)| since.elapsed() < REST);
+    }
+
     /// Sends a request; gives the answer as soon as it begins.
     pub(super) async fn send(&self, wanted: Wanted) -> Result<Answer, LinkError> {
         let mut request = self.0.request(wanted);
@@ -129,11 +134,9 @@ impl Inner {
         (since.elapsed() < REST).then_some(wire)
     }
 
-    /// Keeps a connection for the next request; those that rested too long are closed.
+    /// Keeps a connection for the next request.
     fn keep(&self, wire: Wire) {
-        let mut resting = lock(&self.resting);
-        resting.retain(|(since, _)| since.elapsed() < REST);
-        resting.push((Instant::now(), wire));
+        lock(&self.resting).push((Instant::now(), wire));
     }
 
     async fn connect(&self) -> Result<Wire, LinkError> {
@@ -355,6 +358,29 @@ mod tests {
         let (rest, half) = tokio::join!(server, client);
 
         assert_eq!((rest, half.as_deref()), (0, Some(b"half".as_slice())));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_rested_too_long_is_closed() {
+        let (listener, plain) = listener().await;
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            hear(&mut stream).await;
+            say(&mut stream, "one").await;
+            stream
+        };
+        let client = async { whole(plain.send(wanted("1")).await.unwrap()).await };
+        let (mut stream, _) = tokio::join!(server, client);
+
+        plain.sweep();
+        let kept = lock(&plain.0.resting).len();
+        tokio::time::pause();
+        tokio::time::advance(REST).await;
+        tokio::time::resume();
+        plain.sweep();
+
+        assert_eq!((kept, lock(&plain.0.resting).len()), (1, 0));
+        assert_eq!(stream.read(&mut [0; 16]).await.unwrap(), 0);
     }
 
     #[test]

@@ -61,6 +61,13 @@ impl Transport {
         Ok(Self::General { client, url })
     }
 
+    /// Closes connections that nobody used for long; the general client does so by itself.
+    pub(super) fn sweep(&self) {
+        if let Self::Plain(plain) = self {
+            plain.sweep();
+        }
+    }
+
     /// Sends a request; gives the answer as soon as it begins.
     pub(super) async fn send(&self, wanted: Wanted) -> Result<Answer, LinkError> {
         match self {
