@@ -25,6 +25,9 @@ fn in_sqlite(path: &str, sql: &str) -> Result<Vec<Vec<String>>, rusqlite::Error>
     connection.busy_timeout(std::time::Duration::from_secs(20))?;
     let (before, last) = sql.trim_end().rsplit_once(';').unwrap_or(("", sql));
     connection.execute_batch(before)?;
+    if last.trim().is_empty() {
+        return Ok(vec![]);
+    }
     let mut statement = connection.prepare(last)?;
     let columns = statement.column_count();
     let text = |row: &rusqlite::Row<'_>, column| {

@@ -30,14 +30,14 @@ fn golden(file: &str) -> PathBuf {
 #[tokio::test]
 async fn runs_of_an_earlier_version_are_resumed_to_their_end() {
     let fleet = Fleet::new(None);
-    fs::copy(golden("0002.db"), fleet.data().join("cynode.db")).unwrap();
+    query(&fleet.database(), &fs::read_to_string(golden("0002.sqlite.sql")).unwrap()).await;
     resumed(fleet).await;
 }
 
 #[tokio::test]
 async fn runs_of_an_earlier_version_are_resumed_to_their_end_on_postgres() {
     let database = postgres_database().await;
-    query(&database.url, &fs::read_to_string(golden("0002.sql")).unwrap()).await;
+    query(&database.url, &fs::read_to_string(golden("0002.postgres.sql")).unwrap()).await;
     resumed(Fleet::new(Some(&database.url))).await;
 }
 
