@@ -108,6 +108,10 @@ typed_ids! {
     CallId,
     /// One writer's chain of audit records.
     ChainId,
+    /// A conversation of a user in a project.
+    ThreadId,
+    /// One message of a conversation.
+    ChatMessageId,
     /// Follows one request through every process and log line.
     TraceId,
 }
