@@ -100,6 +100,10 @@ typed_ids! {
     ServerId,
     /// A tool that agents can call.
     ToolId,
+    /// A credential for a provider.
+    CredentialId,
+    /// One call to a model.
+    InferenceId,
     /// An access rule.
     RuleId,
     /// A group of users.
