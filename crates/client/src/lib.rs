@@ -9,6 +9,7 @@ mod auth;
 mod error;
 mod events;
 mod gateway;
+mod mcp;
 mod nodes;
 mod request;
 mod runs;
@@ -17,4 +18,5 @@ mod workflow;
 
 pub use error::Error;
 pub use events::Events;
+pub use mcp::{McpError, McpResult, McpTool};
 pub use request::Client;
