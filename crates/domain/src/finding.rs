@@ -21,3 +21,27 @@ words! {
         Error = "error",
     }
 }
+
+/// Before the place of a criterion in the location of a finding.
+const CRITERION: &str = "criterion/";
+
+/// The location of a finding about a criterion, by the criterion's place in its list, from 0.
+pub fn at_criterion(index: usize) -> String {
+    format!("{CRITERION}{index}")
+}
+
+/// Which criterion a finding with this location is about.
+pub fn criterion_at(location: &str) -> Option<usize> {
+    location.strip_prefix(CRITERION)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_about_a_criterion_says_which_one() {
+        assert_eq!(criterion_at(&at_criterion(3)), Some(3));
+        assert_eq!(criterion_at("src/main.rs:3"), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! What each kind of handoff asks and answers.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::criteria::Evidence;
+use cynode_domain::finding::FindingStatus;
+use cynode_domain::ids::{FindingId, JobId, TaskId};
+use cynode_domain::plan::Step;
+use cynode_domain::question::Question;
+use cynode_domain::report::Report;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::DecisionRecord;
+
+/// Who said something in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnRole {
+    /// The client program, about the conversation.
+    System,
+    /// The user.
+    User,
+    /// The project manager.
+    Assistant,
+}
+
+/// One turn of a conversation; secrets are taken out of it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// Who spoke.
+    pub role: TurnRole,
+    /// What was said.
+    pub content: String,
+}
+
+/// `POST /v1/handoff/chat`: answered by a stream of events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChatHandoff {
+    /// The conversation, oldest first; the last turn is to be answered.
+    pub messages: Vec<Turn>,
+}
+
+/// `POST /v1/handoff/plan`: a request in prose is to become steps.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanHandoff {
+    /// The request.
+    pub prompt: String,
+    /// Artifact paths that the last step must leave behind.
+    #[serde(default)]
+    pub expected_outputs: Vec<String>,
+}
+
+/// What came of planning.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PlanOutcome {
+    /// There is a plan.
+    Planned {
+        /// The steps, in the order they run.
+        steps: Vec<Step>,
+        /// What was taken for granted.
+        assumptions: Vec<String>,
+    },
+    /// A person must be asked first.
+    Ask {
+        /// What.
+        question: Question,
+    },
+}
+
+/// The answer to [`PlanHandoff`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanAnswer {
+    /// What came of it.
+    pub outcome: PlanOutcome,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// `POST /v1/handoff/verify` and `analyse`: rules have judged what they can; prose is left.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyHandoff {
+    /// The job that ended.
+    pub job_id: JobId,
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+    /// What no rule can check. Findings about a criterion are located by its place in this list:
+    /// see [`cynode_domain::finding::at_criterion`].
+    pub criteria: Vec<String>,
+    /// What is known of the result.
+    pub evidence: Evidence,
+}
+
+/// What the project manager did about a verification.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum VerifyOutcome {
+    /// An analyst looks; its findings come through its tools.
+    AnalystRequested,
+    /// Nobody can judge it: the criteria stay unchecked.
+    Unchecked {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// The answer to `verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyAnswer {
+    /// What was done.
+    pub outcome: VerifyOutcome,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// The answer to `analyse`; the findings themselves were written through tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnalystAnswer {
+    /// What the findings say together.
+    pub status: FindingStatus,
+    /// The findings that were written.
+    pub findings: Vec<FindingId>,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// `POST /v1/handoff/scheduled_run`: a schedule came due whose payload is prose.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduledRunHandoff {
+    /// The schedule's name.
+    pub schedule: String,
+    /// When it came due.
+    pub due_at: DateTime<Utc>,
+    /// What it says is to be done.
+    pub payload: String,
+}
+
+/// `POST /v1/handoff/agent_report`: an agent reported to the project manager.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentReportHandoff {
+    /// The role of the agent.
+    pub from: String,
+    /// What it reported.
+    pub report: Report,
+}
+
+/// The answer to a handoff that is acted upon through tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActedAnswer {
+    /// What was done, for people.
+    pub summary: String,
+    /// The tasks that were made.
+    #[serde(default)]
+    pub tasks: Vec<TaskId>,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// `POST /v1/handoff/continue_run`: a run stands where rules do not say how to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContinueRunHandoff {
+    /// The node at which it stands.
+    pub node: String,
+    /// Why it does not go on by itself.
+    pub situation: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// How a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContinueWith {
+    /// From where it stands.
+    Continue,
+    /// The same again.
+    Retry,
+    /// After a person has answered.
+    AskPerson,
+    /// Not at all.
+    GiveUp,
+}
+
+/// The answer to [`ContinueRunHandoff`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContinueAnswer {
+    /// How it goes on.
+    pub with: ContinueWith,
+    /// Why, for people.
+    pub reason: String,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// One thing that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// What names it in the answer.
+    pub key: String,
+    /// What it means.
+    pub text: String,
+}
+
+/// `POST /v1/handoff/decide`: a choice that depends on preferences. The first choice is taken when
+/// nothing speaks for another.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecideHandoff {
+    /// What is to be decided.
+    pub question: String,
+    /// What can be chosen; at least one.
+    pub choices: Vec<Choice>,
+    /// What is known.
+    #[serde(default)]
+    pub facts: Value,
+    /// The preference that settles it, if it names one of the choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<String>,
+}
+
+/// The answer to [`DecideHandoff`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecideAnswer {
+    /// The key of what was chosen.
+    pub choice: String,
+    /// Why, for people.
+    pub reason: String,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
