@@ -1,0 +1,77 @@
+//! Who asks a model, and for what.
+
+use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId};
+use cynode_domain::policy::{AgentType, Principal};
+
+use super::Routing;
+use crate::Caller;
+use crate::agents::AgentIdentity;
+
+/// Who asks a model, for what, and which providers they would rather have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inference {
+    /// For which user; access and credentials are that user's.
+    pub caller: Caller,
+    /// The user's groups.
+    pub groups: Vec<GroupId>,
+    /// Which agent asks; nothing for a person.
+    pub agent: Option<Principal>,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// For which task.
+    pub task: Option<TaskId>,
+    /// In which run; its budget counts.
+    pub run: Option<RunId>,
+    /// In which conversation.
+    pub thread: Option<ThreadId>,
+    /// Finds the request in the logs of every process.
+    pub trace_id: String,
+    /// What it is for, such as `chat`; cut to 100 characters on record.
+    pub purpose: String,
+    /// The hash of the question, as whoever asks counts it; computed here when absent.
+    pub prompt_hash: Option<String>,
+    /// Which providers are wanted, and in which order.
+    pub routing: Routing,
+}
+
+impl Inference {
+    /// A person asks, in no particular project.
+    pub fn of_user(caller: Caller, purpose: &str, trace_id: &str) -> Self {
+        Self {
+            caller,
+            groups: vec![],
+            agent: None,
+            project: None,
+            task: None,
+            run: None,
+            thread: None,
+            trace_id: trace_id.to_owned(),
+            purpose: purpose.to_owned(),
+            prompt_hash: None,
+            routing: Routing::default(),
+        }
+    }
+
+    /// Whoever presented this token asks, for what the token is bound to.
+    pub fn of_agent(identity: &AgentIdentity, purpose: &str, trace_id: &str) -> Self {
+        let bare = Self::of_user(identity.caller.clone(), purpose, trace_id);
+        Self {
+            groups: identity.groups.clone(),
+            agent: identity.agent.agent().map(Principal::Agent),
+            project: identity.project,
+            task: identity.task,
+            run: identity.run,
+            ..bare
+        }
+    }
+
+    /// In the words of access rules.
+    pub(crate) fn principal(&self) -> Principal {
+        self.agent.unwrap_or(Principal::User)
+    }
+
+    /// The kind of agent, whose own preferences count.
+    pub(crate) fn role(&self) -> Option<AgentType> {
+        self.agent.and_then(Principal::agent)
+    }
+}

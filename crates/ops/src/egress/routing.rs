@@ -1,0 +1,148 @@
+//! Which providers are wanted, and in which order: from preferences, by role.
+
+use std::collections::BTreeMap;
+
+use cynode_domain::policy::AgentType;
+use serde_json::Value;
+
+/// Which providers are wanted, and in which order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Routing {
+    /// One's own providers come before those of others.
+    pub prefer_local: bool,
+    /// The only providers of others that may be asked; all of them when absent.
+    pub allowed_external_providers: Option<Vec<String>>,
+    /// Providers in the order in which they are tried; others come after, by name.
+    pub fallback_provider_order: Vec<String>,
+    /// The most that one run may cost, in US dollars.
+    pub run_usd: Option<f64>,
+    /// The most that all runs of one day may cost, in US dollars.
+    pub day_usd: Option<f64>,
+}
+
+impl Default for Routing {
+    /// Every provider, one's own first.
+    fn default() -> Self {
+        Self {
+            prefer_local: true,
+            allowed_external_providers: None,
+            fallback_provider_order: vec![],
+            run_usd: None,
+            day_usd: None,
+        }
+    }
+}
+
+impl Routing {
+    /// What preferences say for an agent of this kind, or for a person. A role's own keys come before
+    /// those for everybody, and never count for another role.
+    pub fn from_preferences(role: Option<AgentType>, effective: &BTreeMap<String, Value>) -> Self {
+        let wanted = |key: &str| {
+            let own = role.and_then(|role| {
+                effective.get(&format!("agents.{}.model_routing.{key}", name(role)))
+            });
+            let everybodys = || effective.get(&format!("model_routing.{key}"));
+            own.filter(|value| !value.is_null()).or_else(everybodys)
+        };
+        let usd = |key: &str| effective.get(key).and_then(Value::as_f64);
+        Self {
+            prefer_local: wanted("prefer_local").and_then(Value::as_bool).unwrap_or(true),
+            allowed_external_providers: wanted("allowed_external_providers").and_then(names),
+            fallback_provider_order: wanted("fallback_provider_order")
+                .and_then(names)
+                .unwrap_or_default(),
+            run_usd: usd("budget.run_usd"),
+            day_usd: usd("budget.day_usd"),
+        }
+    }
+
+    /// Whether a provider of others may be asked.
+    pub(crate) fn allows_external(&self, provider: &str) -> bool {
+        let allowed = self.allowed_external_providers.as_ref();
+        allowed.is_none_or(|allowed| allowed.iter().any(|name| name == provider))
+    }
+}
+
+/// The role, as the keys of preferences name it.
+const fn name(role: AgentType) -> &'static str {
+    match role {
+        AgentType::Pm => "project_manager",
+        AgentType::Pa => "project_analyst",
+        AgentType::Sandbox => "sandbox_agent",
+    }
+}
+
+/// The names in a list; nothing if it is none.
+fn names(value: &Value) -> Option<Vec<String>> {
+    let words = |items: &Vec<Value>| {
+        items.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+    };
+    value.as_array().map(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn preferences(entries: &[(&str, Value)]) -> BTreeMap<String, Value> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn a_role_s_own_routing_comes_before_that_for_everybody() {
+        let set = preferences(&[
+            ("agents.project_manager.model_routing.prefer_local", json!(false)),
+            ("agents.project_manager.model_routing.fallback_provider_order", json!(["b"])),
+            ("model_routing.prefer_local", json!(true)),
+            ("model_routing.fallback_provider_order", json!(["a"])),
+            ("model_routing.allowed_external_providers", json!(["a", "b"])),
+        ]);
+
+        let routing = Routing::from_preferences(Some(AgentType::Pm), &set);
+
+        assert!(!routing.prefer_local);
+        assert_eq!(routing.fallback_provider_order, ["b"]);
+        assert!(routing.allows_external("a") && !routing.allows_external("c"));
+    }
+
+    #[test]
+    fn null_for_a_role_leaves_the_routing_to_what_holds_for_everybody() {
+        let set = preferences(&[
+            ("agents.project_analyst.model_routing.fallback_provider_order", Value::Null),
+            ("model_routing.fallback_provider_order", json!(["a"])),
+        ]);
+
+        let routing = Routing::from_preferences(Some(AgentType::Pa), &set);
+
+        assert_eq!(routing.fallback_provider_order, ["a"]);
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+            prop::collection::vec("[a-c]", 0..3).prop_map(Value::from),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_routing_of_one_role_never_counts_for_another(
+            entries in prop::collection::btree_map(
+                "(prefer_local|allowed_external_providers|fallback_provider_order)", values(), 0..4),
+        ) {
+            let role = |role: AgentType| -> BTreeMap<String, Value> {
+                let key = |key: &str| format!("agents.{}.model_routing.{key}", name(role));
+                entries.iter().map(|(k, value)| (key(k), value.clone())).collect()
+            };
+            let nothing = Routing::default();
+            for (of, other) in [(AgentType::Pm, AgentType::Pa), (AgentType::Pa, AgentType::Pm)] {
+                prop_assert_eq!(&Routing::from_preferences(Some(other), &role(of)), &nothing);
+                prop_assert_eq!(&Routing::from_preferences(None, &role(of)), &nothing);
+            }
+        }
+    }
+}

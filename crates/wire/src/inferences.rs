@@ -1,0 +1,78 @@
+//! The record of calls to models, and what they cost.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
+use cynode_domain::model::InferenceOutcome;
+use cynode_domain::policy::Principal;
+use serde::{Deserialize, Serialize};
+
+use crate::page::Page;
+
+/// One call to a model: metadata only, neither question nor answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct InferenceView {
+    /// Its id.
+    pub id: InferenceId,
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// What it was for, such as `chat` or `plan`.
+    pub purpose: String,
+    /// Which agent asked; nothing for a person.
+    pub agent: Option<Principal>,
+    /// For whom.
+    pub user: UserId,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// For which task.
+    pub task: Option<TaskId>,
+    /// In which run.
+    pub run: Option<RunId>,
+    /// In which conversation.
+    pub thread: Option<ThreadId>,
+    /// Finds the request in the logs.
+    pub trace_id: String,
+    /// The provider; empty if none was found.
+    pub provider: String,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// A hash of the question, to find the same one again.
+    pub prompt_hash: Option<String>,
+    /// Tokens sent, as the provider counted them.
+    pub input_tokens: Option<i64>,
+    /// Tokens that came back, as the provider counted them.
+    pub output_tokens: Option<i64>,
+    /// The cost in millionths of a US dollar; nothing if it is not known.
+    pub cost_micro_usd: Option<i64>,
+    /// How long it took.
+    pub latency_ms: i64,
+    /// How long it took until the first piece of a streamed answer.
+    pub first_ms: Option<i64>,
+    /// What came of it.
+    pub outcome: InferenceOutcome,
+    /// What went wrong, in one word or a few.
+    pub error: Option<String>,
+}
+
+/// Sums over all calls that a list selects, not only those of its page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct InferenceTotals {
+    /// How many calls.
+    pub calls: i64,
+    /// Tokens sent.
+    pub input_tokens: i64,
+    /// Tokens that came back.
+    pub output_tokens: i64,
+    /// The known cost, in millionths of a US dollar.
+    pub cost_micro_usd: i64,
+    /// How many of the calls that reached a model have no known cost.
+    pub unpriced: i64,
+}
+
+/// `GET /v1/brain/calls`
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct InferencesView {
+    /// The calls, newest first.
+    pub calls: Page<InferenceView>,
+    /// Sums over all of them.
+    pub totals: InferenceTotals,
+}
