@@ -6,11 +6,16 @@
 //!
 //! Invariant: redacting twice gives what redacting once gave, and JSON stays JSON.
 
+mod kind;
 mod patterns;
+mod rule;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
+
+pub use kind::SecretKind;
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -32,9 +37,29 @@ const SECRET_ENDINGS: [&str; 13] = [
     "credentials",
 ];
 
+/// A text without its secrets, and of which sorts they were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted<'a> {
+    /// The clean text.
+    pub text: Cow<'a, str>,
+    /// The sorts of what was taken out; empty if nothing was.
+    pub kinds: BTreeSet<SecretKind>,
+}
+
 /// The text without its secrets.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    patterns::RULES.iter().fold(Cow::Borrowed(text), |text, rule| rule.apply(text))
+    redact_marked(text, REDACTED).text
+}
+
+/// The text with `marker` where its secrets were.
+pub fn redact_marked<'a>(text: &'a str, marker: &str) -> Redacted<'a> {
+    let (mut clean, mut kinds) = (Cow::Borrowed(text), BTreeSet::new());
+    if patterns::ANY.is_match(text) {
+        for rule in patterns::RULES.iter() {
+            clean = rule.apply(clean, marker, &mut kinds);
+        }
+    }
+    Redacted { text: clean, kinds }
 }
 
 /// Whether a field of this name holds a secret, whatever its value looks like.

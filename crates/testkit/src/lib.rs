@@ -11,9 +11,11 @@ mod contents;
 mod database;
 mod durable;
 mod query;
+mod secrets;
 mod server;
 mod tools;
 
 pub use database::{TestDatabase, postgres_database, sqlite_database};
 pub use durable::DurableServer;
 pub use query::query;
+pub use secrets::{PlantedSecret, planted_secrets};

@@ -4,129 +4,103 @@
 //! group named `secret`. Patterns stop before quotes and backslashes, so that a redacted line
 //! of JSON is still JSON.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::RegexSet;
 
-use super::REDACTED;
+use super::SecretKind::{self, ApiKey, Password, PrivateKey, Secret, Token};
+use super::rule::{Only, Rule, Sort};
 
 /// Ends of names whose value in text is a secret. The last word decides: `db_password=x` is one,
 /// `max_tokens=5` is none.
-const KEY: &str = "(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|authorization|credentials?)";
-
-/// What must be true of a match before it counts.
-#[derive(Clone, Copy)]
-enum Only {
-    /// Every match counts.
-    Always,
-    /// The secret is not a word that people or programmers write.
-    NotAWord,
-    /// The secret is not a place holder, such as `$TOKEN`, `{token}` or `<token>`.
-    NotAPlaceholder,
-}
-
-/// A pattern, and when it counts.
-pub(super) struct Rule {
-    pattern: Regex,
-    only: Only,
-}
-
-impl Rule {
-    pub(super) fn apply<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        if !self.pattern.is_match(&text) {
-            return text;
-        }
-        let clean = self.pattern.replace_all(&text, |found: &Captures<'_>| self.cut(found));
-        if clean == text { text } else { Cow::Owned(clean.into_owned()) }
-    }
-
-    fn cut(&self, found: &Captures<'_>) -> String {
-        let (Some(whole), Some(secret)) = (found.get(0), found.name("secret")) else {
-            return String::new();
-        };
-        if !self.counts(secret.as_str()) {
-            return whole.as_str().to_owned();
-        }
-        let before = &whole.as_str()[..secret.start() - whole.start()];
-        let after = &whole.as_str()[secret.end() - whole.start()..];
-        format!("{before}{REDACTED}{after}")
-    }
-
-    fn counts(&self, secret: &str) -> bool {
-        match self.only {
-            Only::Always => true,
-            Only::NotAWord => !is_word(secret),
-            Only::NotAPlaceholder => !secret.starts_with(['$', '{', '<', '%']),
-        }
-    }
-}
-
-/// Letters of one case (or capitalised), as words are; also with dots, dashes or underscores
-/// between them, as identifiers are.
-fn is_word(text: &str) -> bool {
-    text.split(['_', '-', '.', ':', '/'])
-        .all(|part| part.chars().all(char::is_alphabetic) && !has_inner_capitals(part))
-        && text.len() < 40
-}
-
-fn has_inner_capitals(part: &str) -> bool {
-    let is_one_case = part.chars().all(char::is_uppercase);
-    !is_one_case && part.chars().skip(1).filter(|letter| letter.is_uppercase()).count() > 2
-}
+const KEY: &str = "(?:password|passwd|passphrase|[_-]pass|[_-]pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|secret[_-]?key|private[_-]?key|encryption[_-]?key|signing[_-]?key|authorization|credentials?)";
 
 /// Every rule, in the order they are applied: long shapes first, so that no part of one is left.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     SHAPES
         .iter()
-        .map(|(pattern, only)| rule(pattern, *only))
-        .chain(keyed().into_iter().map(|(pattern, only)| rule(&pattern, only)))
+        .map(|(pattern, only, kind)| Rule::new(pattern, *only, Sort::Is(*kind)))
+        .chain(keyed().into_iter().map(|(pattern, only)| Rule::new(&pattern, only, Sort::Named)))
         .collect()
 });
 
-#[expect(clippy::expect_used, reason = "patterns are constants, and every test compiles them all")]
-fn rule(pattern: &str, only: Only) -> Rule {
-    Rule { pattern: Regex::new(pattern).expect("the pattern is valid"), only }
-}
+/// All patterns at once, for the many texts in which there is nothing to find.
+#[expect(clippy::expect_used, reason = "patterns are constants, and tests compile them all")]
+pub(super) static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
+    let shapes = SHAPES.iter().map(|(pattern, _, _)| (*pattern).to_owned());
+    let all = shapes.chain(keyed().into_iter().map(|(pattern, _)| pattern));
+    RegexSet::new(all).expect("the patterns are valid")
+});
 
 /// Secrets that are known by their own shape.
-const SHAPES: [(&str, Only); 15] = [
+const SHAPES: [(&str, Only, SecretKind); 29] = [
     // Private keys in PEM, whole, cut off, or on one line with escaped line ends.
     (
-        r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\\*["']|\z)"#,
+        r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\\*["']|\z)"#,
         Only::Always,
+        PrivateKey,
     ),
+    (r"\bAGE-SECRET-KEY-1(?P<secret>[0-9A-Z]{20,})", Only::Always, PrivateKey),
     // JSON web tokens.
-    (r"\b(?P<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)", Only::Always),
+    (
+        r"\b(?P<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)",
+        Only::Always,
+        Token,
+    ),
     // Passwords in addresses. Greedy, since a password may hold an unescaped @.
     (
         r#"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'\\]*:(?P<secret>[^\s/"'\\<>]+)@"#,
         Only::NotAPlaceholder,
+        Password,
     ),
+    // A token in the place of a user's name.
+    (r"://(?P<secret>[A-Za-z0-9_-]{30,})@", Only::NotAWord, Token),
     // Our own tokens.
-    (r"\bcyn_[A-Za-z0-9]{1,16}_(?P<secret>[A-Za-z0-9_-]{12,})", Only::Always),
+    (r"\bcyn_[A-Za-z0-9]{1,16}_(?P<secret>[A-Za-z0-9_-]{12,})", Only::Always, Token),
     // Headers.
     (
         r"(?i)\bauthorization\\?.?\s*[:=]\s*\\?.?(?:bearer|basic|digest|token|negotiate|apikey)\s+(?P<secret>[^\s',;\x22\\]+)",
         Only::NotAPlaceholder,
+        Token,
     ),
-    (r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})", Only::NotAWord),
-    (r"(?i)\b(?:set-)?cookie:\s*(?P<secret>[^\s=;'\x22\\]+=[^\r\n'\x22\\]+)", Only::Always),
+    (r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})", Only::NotAWord, Token),
+    (r"(?i)\b(?:set-)?cookie:\s*(?P<secret>[^\s=;'\x22\\]+=[^\r\n'\x22\\]+)", Only::Always, Token),
     // Model providers.
-    (r"\bsk-(?P<secret>[A-Za-z0-9_-]{16,})", Only::NotAWord),
-    (r"\b(?P<secret>AIza[A-Za-z0-9_-]{30,})", Only::Always),
-    (r"\bhf_(?P<secret>[A-Za-z0-9]{24,})", Only::Always),
+    (r"\bsk-(?P<secret>[A-Za-z0-9_-]{16,})", Only::NotAWord, ApiKey),
+    (r"\b(?P<secret>AIza[A-Za-z0-9_-]{30,})", Only::Always, ApiKey),
+    (r"\b(?:hf|r8|gsk)_(?P<secret>[A-Za-z0-9]{24,})", Only::Always, ApiKey),
+    (r"\b(?:xai|pplx)-(?P<secret>[A-Za-z0-9]{24,})", Only::Always, ApiKey),
     // Forges and registries.
-    (r"\bgh[pousr]_(?P<secret>[A-Za-z0-9]{16,})", Only::Always),
-    (r"\bgithub_pat_(?P<secret>[A-Za-z0-9_]{16,})", Only::Always),
-    (r"\bglpat-(?P<secret>[A-Za-z0-9_-]{16,})", Only::Always),
-    // Clouds and chats.
-    (r"\b(?P<secret>(?:AKIA|ASIA)[0-9A-Z]{16})\b", Only::Always),
-    (r"\bxox[a-z]-(?P<secret>[A-Za-z0-9-]{10,})", Only::Always),
+    (r"\bgh[pousr]_(?P<secret>[A-Za-z0-9]{16,})", Only::Always, Token),
+    (r"\bgithub_pat_(?P<secret>[A-Za-z0-9_]{16,})", Only::Always, Token),
+    (
+        r"\bgl(?:pat|ptt|dt|rt|cbt|ft|soat|oas|agent|ffct|imt)-(?P<secret>[A-Za-z0-9_.-]{16,})",
+        Only::NotAWord,
+        Token,
+    ),
+    (r"\bnpm_(?P<secret>[A-Za-z0-9]{30,})", Only::Always, Token),
+    (r"\bpypi-(?P<secret>[A-Za-z0-9_-]{30,})", Only::NotAWord, Token),
+    (
+        r"\b(?:dckr_pat_|dop_v1_|shpat_|glsa_|lin_api_)(?P<secret>[A-Za-z0-9_-]{20,})",
+        Only::Always,
+        Token,
+    ),
+    (r"\bhv[sb]\.(?P<secret>[A-Za-z0-9_-]{24,})", Only::Always, Token),
+    // Clouds.
+    (r"\b(?P<secret>(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16})\b", Only::Always, ApiKey),
+    (r"\bya29\.(?P<secret>[A-Za-z0-9_-]{20,})", Only::Always, Token),
+    (r"\bGOCSPX-(?P<secret>[A-Za-z0-9_-]{20,})", Only::Always, Secret),
+    (r"\b(?P<secret>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})", Only::Always, Secret),
+    (r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/]{20,}={0,2})", Only::Always, Token),
+    // Payments, mail and chats.
+    (r"\b(?:[sr]k_(?:live|test)|whsec)_(?P<secret>[A-Za-z0-9]{16,})", Only::Always, ApiKey),
+    (r"\bSG\.(?P<secret>[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})", Only::Always, ApiKey),
+    (r"\bx(?:ox[a-z]|app)-(?P<secret>[A-Za-z0-9-]{10,})", Only::Always, Token),
+    (r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{20,})", Only::Always, Token),
 ];
 
 /// Secrets that are known by the name before them.
-fn keyed() -> [(String, Only); 6] {
+fn keyed() -> [(String, Only); 7] {
     [
         // "password": "…", in JSON.
         (format!(r#"(?i)(?:{KEY}|cookie)"\s*:\s*"(?P<secret>(?:[^"\\]|\\.)+)"#), Only::Always),
@@ -144,6 +118,8 @@ fn keyed() -> [(String, Only); 6] {
         ),
         // password=…, in queries, forms, connection strings and logs.
         (format!(r#"(?i){KEY}=(?P<secret>[^\s"'\\&,;()=]+)"#), Only::NotAPlaceholder),
+        // …;Pwd=…, in connection strings.
+        (r#"(?i);\s*pwd=(?P<secret>[^\s"'\\&,;()=]+)"#.to_owned(), Only::NotAPlaceholder),
         // password: …, in YAML, headers and messages.
         (
             format!(r#"(?i){KEY}:\s*["']?(?P<secret>[^\s"'\\,;:()<>&}}\]][^\s"'\\,;()<>&]{{3,}})"#),

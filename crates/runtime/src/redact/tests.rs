@@ -216,6 +216,7 @@ fn shards() -> impl Strategy<Value = String> {
         "-----BEGIN PRIVATE KEY-----",
         "-----END PRIVATE KEY-----",
         "[redacted]",
+        "SECRET_REDACTED",
     ];
     prop::collection::vec(prop::sample::select(shards.to_vec()), 0..14).prop_map(|all| all.concat())
 }
@@ -234,5 +235,11 @@ proptest! {
     fn any_text_redacted_twice_is_the_text_redacted_once(text in shards()) {
         let once = redact(&text).into_owned();
         prop_assert_eq!(redact(&once).into_owned(), once);
+    }
+
+    #[test]
+    fn any_text_marked_twice_is_the_text_marked_once(text in shards()) {
+        let once = redact_marked(&text, "SECRET_REDACTED").text.into_owned();
+        prop_assert_eq!(redact_marked(&once, "SECRET_REDACTED").text.into_owned(), once);
     }
 }
