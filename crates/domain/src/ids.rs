@@ -112,6 +112,8 @@ typed_ids! {
     CallId,
     /// One writer's chain of audit records.
     ChainId,
+    /// A decision of the project manager.
+    DecisionId,
     /// A conversation of a user in a project.
     ThreadId,
     /// One message of a conversation.

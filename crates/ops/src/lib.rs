@@ -18,6 +18,7 @@ mod caller;
 pub mod egress;
 mod events;
 pub mod findings;
+pub mod handoff;
 pub mod memory;
 mod messages;
 mod nodes;

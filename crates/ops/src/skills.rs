@@ -135,6 +135,12 @@ impl Skills {
     }
 }
 
+/// The text of the system's own skill, which goes with every request to a model.
+pub(crate) async fn default_text(tx: &mut Tx) -> Result<String, cynode_store::Error> {
+    let stored = tx.skill_get(SYSTEM_SKILL.into()).await?;
+    Ok(stored.map_or_else(|| SYSTEM_TEXT.to_owned(), |skill| skill.content))
+}
+
 /// A skill, if the caller can read it.
 async fn find(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
     let skill = tx.skill_get(id).await?.ok_or(SkillError::NotFound(id))?;

@@ -17,15 +17,19 @@ mod agent_tokens;
 mod artifacts;
 mod audit;
 mod column;
+mod credentials;
+mod decisions;
 mod error;
 mod events;
 mod findings;
+mod inferences;
 mod job_memory;
 mod jobs;
 mod leases;
 mod mcp_servers;
 mod mcp_tools;
 mod migrate;
+mod model_providers;
 mod nodes;
 mod notices;
 mod operation;
@@ -61,14 +65,20 @@ pub use audit::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, AuditStore,
     StoredCall,
 };
+pub use credentials::{Credential, CredentialStore};
+pub use decisions::{Decision, DecisionStore};
 pub use error::Error;
 pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
 pub use findings::{Finder, Finding, FindingPlace, FindingStore};
+pub use inferences::{
+    EgressDecision, InferenceCall, InferenceFilter, InferenceStore, InferenceSums,
+};
 pub use job_memory::{MemoryStore, Note, NoteTotals};
 pub use jobs::{Job, JobStore, NewJob};
 pub use leases::{Fenced, Lease, LeaseStore, Waiting};
 pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
 pub use mcp_tools::{Definition, McpTool, ToolStore};
+pub use model_providers::{ModelProvider, ModelProviderStore};
 pub use nodes::{Node, NodeStore};
 pub use notices::Notices;
 pub use preferences::{Preference, PreferenceChange, PreferenceStore};

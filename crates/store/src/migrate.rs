@@ -46,6 +46,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0007_heartbeats.sql"),
         sqlite: include_str!("../migrations/sqlite/0007_heartbeats.sql"),
     },
+    Migration {
+        version: 9,
+        postgres: include_str!("../migrations/postgres/0009_decisions.sql"),
+        sqlite: include_str!("../migrations/sqlite/0009_decisions.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

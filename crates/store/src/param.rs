@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
-    AgentId, ArtifactId, CallId, ChainId, CheckpointId, FindingId, GroupId, HolderId, JobId,
-    LeaseId, MessageId, NodeId, PreferenceId, ProjectId, RuleId, RunId, ServerId, SessionId,
-    SkillId, TaskId, TokenId, ToolId, TraceId, UserId,
+    AgentId, ArtifactId, CallId, ChainId, CheckpointId, DecisionId, FindingId, GroupId, HolderId,
+    JobId, LeaseId, MessageId, NodeId, PreferenceId, ProjectId, RuleId, RunId, ServerId, SessionId,
+    SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -95,6 +95,7 @@ param_from_ids!(
     CallId,
     ChainId,
     CheckpointId,
+    DecisionId,
     FindingId,
     GroupId,
     HolderId,
@@ -110,6 +111,7 @@ param_from_ids!(
     SessionId,
     SkillId,
     TaskId,
+    ThreadId,
     TokenId,
     ToolId,
     TraceId,

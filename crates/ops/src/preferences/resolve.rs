@@ -42,6 +42,16 @@ impl Preferences {
     }
 }
 
+/// What holds, and where each value comes from.
+pub(crate) async fn with_sources(
+    tx: &mut Tx,
+    caller: &Caller,
+    subject: Subject,
+) -> Result<EffectiveView, PreferenceError> {
+    let scopes = scopes(tx, caller, subject).await?;
+    Ok(view(resolved(tx, scopes).await?, true))
+}
+
 /// What holds for a task, whoever asks.
 pub(crate) async fn for_task(tx: &mut Tx, task: &NewTask) -> Result<Resolved, cynode_store::Error> {
     resolved(tx, scopes_of(task)).await

@@ -207,6 +207,9 @@ store_laws! {
         a_finding_reads_back_as_it_was_written,
         findings_of_a_task_are_paged_newest_first,
     }
+    decisions {
+        a_decision_reads_back_as_it_was_written_and_with_its_task_only,
+    }
     steering {
         nobody_is_granted_a_paused_run,
         a_run_waits_for_one_thing_after_the_other,

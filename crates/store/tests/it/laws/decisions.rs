@@ -1,0 +1,47 @@
+//! Laws of decisions.
+
+use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
+use cynode_store::{Decision, DecisionStore, Store};
+
+use crate::world::{World, at};
+
+fn decision(user: UserId, task: Option<TaskId>, purpose: &str) -> Decision {
+    Decision {
+        id: DecisionId::generate(),
+        handoff: "plan".to_owned(),
+        user,
+        project: None,
+        task,
+        run: None,
+        thread: None,
+        trace_id: "t".to_owned(),
+        purpose: purpose.to_owned(),
+        decided_by: "rule".to_owned(),
+        reason: "because".to_owned(),
+        input_hash: "00".to_owned(),
+        model: None,
+        created_at: at(1),
+    }
+}
+
+pub(crate) async fn a_decision_reads_back_as_it_was_written_and_with_its_task_only(store: Store) {
+    let world = World::new(store).await;
+    let (task, other) = (world.task("a").await, world.task("b").await);
+    let whole = Decision {
+        project: Some(ProjectId::generate()),
+        run: Some(RunId::generate()),
+        thread: Some(ThreadId::generate()),
+        model: Some("local/small".to_owned()),
+        ..decision(world.user, Some(task), "first")
+    };
+    let second = decision(world.user, Some(task), "second");
+    let (strange, taskless) =
+        (decision(world.user, Some(other), "other"), decision(world.user, None, "none"));
+    for row in [whole.clone(), second.clone(), strange, taskless] {
+        change!(world.store, tx => tx.decision_insert(&row).await);
+    }
+
+    let found = look!(world.store, tx => tx.decision_list(task, 10).await);
+
+    assert_eq!(found, [whole, second]);
+}
