@@ -16,6 +16,8 @@ mod agent_messages;
 mod agent_tokens;
 mod artifacts;
 mod audit;
+mod chat;
+mod chat_records;
 mod column;
 mod credentials;
 mod decisions;
@@ -65,6 +67,8 @@ pub use audit::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, AuditStore,
     StoredCall,
 };
+pub use chat::{Thread, ThreadMessage, ThreadStore};
+pub use chat_records::{ChatRecord, ChatRecordStore};
 pub use credentials::{Credential, CredentialStore};
 pub use decisions::{Decision, DecisionStore};
 pub use error::Error;

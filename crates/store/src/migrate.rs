@@ -47,9 +47,19 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0007_heartbeats.sql"),
     },
     Migration {
+        version: 8,
+        postgres: include_str!("../migrations/postgres/0008_egress.sql"),
+        sqlite: include_str!("../migrations/sqlite/0008_egress.sql"),
+    },
+    Migration {
         version: 9,
         postgres: include_str!("../migrations/postgres/0009_decisions.sql"),
         sqlite: include_str!("../migrations/sqlite/0009_decisions.sql"),
+    },
+    Migration {
+        version: 10,
+        postgres: include_str!("../migrations/postgres/0010_chat.sql"),
+        sqlite: include_str!("../migrations/sqlite/0010_chat.sql"),
     },
 ];
 

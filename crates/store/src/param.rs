@@ -3,9 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
-    AgentId, ArtifactId, CallId, ChainId, CheckpointId, DecisionId, FindingId, GroupId, HolderId,
-    JobId, LeaseId, MessageId, NodeId, PreferenceId, ProjectId, RuleId, RunId, ServerId, SessionId,
-    SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
+    AgentId, ArtifactId, CallId, ChainId, ChatMessageId, ChatTurnId, CheckpointId, CredentialId,
+    DecisionId, FindingId, GroupId, HolderId, InferenceId, JobId, LeaseId, MessageId, NodeId,
+    PreferenceId, ProjectId, RuleId, RunId, ServerId, SessionId, SkillId, TaskId, ThreadId,
+    TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -94,11 +95,15 @@ param_from_ids!(
     ArtifactId,
     CallId,
     ChainId,
+    ChatMessageId,
+    ChatTurnId,
     CheckpointId,
+    CredentialId,
     DecisionId,
     FindingId,
     GroupId,
     HolderId,
+    InferenceId,
     JobId,
     LeaseId,
     MessageId,

@@ -1,0 +1,305 @@
+//! The record of calls to models: what was spent, and what was decided.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{CredentialId, InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
+use cynode_domain::model::InferenceOutcome;
+use cynode_domain::policy::{Effect, Principal};
+use uuid::Uuid;
+
+use crate::column::Row;
+use crate::param::{Param, params};
+use crate::{Error, Tx};
+
+/// One call to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InferenceCall {
+    /// Its id.
+    pub id: InferenceId,
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// What it was for.
+    pub purpose: String,
+    /// Which agent asked; nothing for a person.
+    pub agent: Option<Principal>,
+    /// For whom.
+    pub user: UserId,
+    /// In which project.
+    pub project: Option<ProjectId>,
+    /// For which task.
+    pub task: Option<TaskId>,
+    /// In which run.
+    pub run: Option<RunId>,
+    /// In which conversation.
+    pub thread: Option<ThreadId>,
+    /// Finds the request in the logs.
+    pub trace_id: String,
+    /// The provider; empty if none was found.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// The hash of the question.
+    pub prompt_hash: Option<String>,
+    /// Tokens sent.
+    pub input_tokens: Option<i64>,
+    /// Tokens that came back.
+    pub output_tokens: Option<i64>,
+    /// The cost in millionths of a US dollar, if it is known.
+    pub cost_micro_usd: Option<i64>,
+    /// How long it took.
+    pub latency_ms: i64,
+    /// How long it took until the first piece.
+    pub first_ms: Option<i64>,
+    /// What came of it.
+    pub outcome: InferenceOutcome,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// A decision about a call out. Metadata only: there is no place for questions or answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EgressDecision {
+    /// The call.
+    pub call: InferenceId,
+    /// When it was decided.
+    pub at: DateTime<Utc>,
+    /// Which agent asked; nothing for a person.
+    pub agent: Option<Principal>,
+    /// For whom.
+    pub user: UserId,
+    /// For which task.
+    pub task: Option<TaskId>,
+    /// What was asked for: `provider/operation`.
+    pub resource: String,
+    /// Whether it was let through.
+    pub decision: Effect,
+    /// By what.
+    pub reason: String,
+    /// With which credential.
+    pub credential: Option<CredentialId>,
+    /// Finds the request in the logs.
+    pub trace_id: String,
+}
+
+/// Which calls are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InferenceFilter {
+    /// For this user.
+    pub user: Option<UserId>,
+    /// In this run.
+    pub run: Option<RunId>,
+    /// For this task.
+    pub task: Option<TaskId>,
+    /// For this purpose.
+    pub purpose: Option<String>,
+    /// Not before this moment.
+    pub since: Option<DateTime<Utc>>,
+}
+
+/// Sums over calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InferenceSums {
+    /// How many calls.
+    pub calls: i64,
+    /// Tokens sent.
+    pub input_tokens: i64,
+    /// Tokens that came back.
+    pub output_tokens: i64,
+    /// The known cost.
+    pub cost_micro_usd: i64,
+    /// How many calls with tokens have no known cost.
+    pub unpriced: i64,
+}
+
+/// Calls to models and decisions about them: append-only.
+#[async_trait]
+pub trait InferenceStore {
+    /// Records a call that ended.
+    async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error>;
+    /// Calls, newest first, older than `before`.
+    async fn inference_list(
+        &mut self,
+        filter: &InferenceFilter,
+        before: Option<InferenceId>,
+        limit: u32,
+    ) -> Result<Vec<InferenceCall>, Error>;
+    /// Sums over all calls that the filter selects.
+    async fn inference_sums(&mut self, filter: &InferenceFilter) -> Result<InferenceSums, Error>;
+    /// Records a decision.
+    async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error>;
+    /// The decisions about a call, in order.
+    async fn egress_decision_list(
+        &mut self,
+        call: InferenceId,
+    ) -> Result<Vec<EgressDecision>, Error>;
+}
+
+/// Which rows a filter selects; its parameters are the first five.
+macro_rules! selected {
+    () => {
+        "($1 /*pg ::uuid */ IS NULL OR user_id = $1) AND ($2 /*pg ::uuid */ IS NULL OR run_id = $2)
+         AND ($3 /*pg ::uuid */ IS NULL OR task_id = $3)
+         AND ($4 /*pg ::text */ IS NULL OR purpose = $4)
+         AND ($5 /*pg ::timestamptz */ IS NULL OR created_at >= $5)"
+    };
+}
+
+#[async_trait]
+impl InferenceStore for Tx {
+    async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error> {
+        let sql = "INSERT INTO brain_calls (id, created_at, purpose, agent, user_id, project_id,
+                   task_id, run_id, thread_id, trace_id, provider, model, prompt_hash,
+                   input_tokens, output_tokens, cost_micro_usd, latency_ms, first_ms, outcome,
+                   error) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                   $15, $16, $17, $18, $19, $20)";
+        let params = params![
+            call.id,
+            call.created_at,
+            &call.purpose,
+            call.agent.map(Principal::as_str),
+            call.user,
+            call.project,
+            call.task,
+            call.run,
+            call.thread,
+            &call.trace_id,
+            &call.provider,
+            &call.model,
+            call.prompt_hash.clone(),
+            call.input_tokens,
+            call.output_tokens,
+            call.cost_micro_usd,
+            call.latency_ms,
+            call.first_ms,
+            call.outcome.as_str(),
+            call.error.clone(),
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn inference_list(
+        &mut self,
+        filter: &InferenceFilter,
+        before: Option<InferenceId>,
+        limit: u32,
+    ) -> Result<Vec<InferenceCall>, Error> {
+        let sql = concat!(
+            "SELECT * FROM brain_calls WHERE ",
+            selected!(),
+            " AND ($6 /*pg ::uuid */ IS NULL OR id < $6) ORDER BY id DESC LIMIT $7"
+        );
+        let mut params = wanted(filter).to_vec();
+        params.extend_from_slice(params![before, limit]);
+        self.rows(sql, &params).await?.iter().map(call).collect()
+    }
+
+    async fn inference_sums(&mut self, filter: &InferenceFilter) -> Result<InferenceSums, Error> {
+        let sql = concat!(
+            "SELECT count(*) AS calls,
+             CAST(coalesce(sum(input_tokens), 0) AS bigint) AS input_tokens,
+             CAST(coalesce(sum(output_tokens), 0) AS bigint) AS output_tokens,
+             CAST(coalesce(sum(cost_micro_usd), 0) AS bigint) AS cost_micro_usd,
+             CAST(coalesce(sum(CASE WHEN cost_micro_usd IS NULL
+                 AND outcome IN ('success', 'canceled') THEN 1 ELSE 0 END), 0) AS bigint)
+                 AS unpriced
+             FROM brain_calls WHERE ",
+            selected!()
+        );
+        let row = self.row(sql, &wanted(filter)).await?;
+        row.map_or(Ok(InferenceSums::default()), |row| {
+            Ok(InferenceSums {
+                calls: row.get("calls")?,
+                input_tokens: row.get("input_tokens")?,
+                output_tokens: row.get("output_tokens")?,
+                cost_micro_usd: row.get("cost_micro_usd")?,
+                unpriced: row.get("unpriced")?,
+            })
+        })
+    }
+
+    async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error> {
+        let sql = "INSERT INTO egress_audit (id, created_at, call_id, agent, user_id, task_id,
+                   resource, decision, reason, credential_id, trace_id)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+        let params = params![
+            Uuid::now_v7(),
+            decision.at,
+            decision.call,
+            decision.agent.map(Principal::as_str),
+            decision.user,
+            decision.task,
+            &decision.resource,
+            decision.decision,
+            &decision.reason,
+            decision.credential,
+            &decision.trace_id,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn egress_decision_list(
+        &mut self,
+        call: InferenceId,
+    ) -> Result<Vec<EgressDecision>, Error> {
+        let sql = "SELECT * FROM egress_audit WHERE call_id = $1 ORDER BY id";
+        self.rows(sql, params![call]).await?.iter().map(decision).collect()
+    }
+}
+
+fn wanted(filter: &InferenceFilter) -> [Param; 5] {
+    [
+        filter.user.into(),
+        filter.run.into(),
+        filter.task.into(),
+        filter.purpose.clone().into(),
+        filter.since.into(),
+    ]
+}
+
+fn agent(row: &Row) -> Result<Option<Principal>, Error> {
+    let word = row.get::<Option<String>>("agent")?;
+    let parse = |word: String| word.parse();
+    word.map(parse).transpose().map_err(|error: cynode_domain::policy::UnknownWord| {
+        Error::unreadable("agent", error.to_string())
+    })
+}
+
+fn call(row: &Row) -> Result<InferenceCall, Error> {
+    Ok(InferenceCall {
+        id: row.id("id")?,
+        created_at: row.get("created_at")?,
+        purpose: row.get("purpose")?,
+        agent: agent(row)?,
+        user: row.id("user_id")?,
+        project: row.id_opt("project_id")?,
+        task: row.id_opt("task_id")?,
+        run: row.id_opt("run_id")?,
+        thread: row.id_opt("thread_id")?,
+        trace_id: row.get("trace_id")?,
+        provider: row.get("provider")?,
+        model: row.get("model")?,
+        prompt_hash: row.get("prompt_hash")?,
+        input_tokens: row.get("input_tokens")?,
+        output_tokens: row.get("output_tokens")?,
+        cost_micro_usd: row.get("cost_micro_usd")?,
+        latency_ms: row.get("latency_ms")?,
+        first_ms: row.get("first_ms")?,
+        outcome: row.word("outcome")?,
+        error: row.get("error")?,
+    })
+}
+
+fn decision(row: &Row) -> Result<EgressDecision, Error> {
+    Ok(EgressDecision {
+        call: row.id("call_id")?,
+        at: row.get("created_at")?,
+        agent: agent(row)?,
+        user: row.id("user_id")?,
+        task: row.id_opt("task_id")?,
+        resource: row.get("resource")?,
+        decision: row.word("decision")?,
+        reason: row.get("reason")?,
+        credential: row.id_opt("credential_id")?,
+        trace_id: row.get("trace_id")?,
+    })
+}
