@@ -1,4 +1,23 @@
-//! What a model is told before it is asked: fragments in a fixed order, each with a size cap.
+//! What a model is told before it is asked.
+//!
+//! Start at [`compose`]. The order is fixed: baseline, role instructions (with the default skill),
+//! project, task, additional context of this role, and then the messages of the request. Each part
+//! is a [`Fragment`] with a size cap, so that none can push another out.
+//!
+//! Invariant: the baseline comes first and whole, and nothing that follows can take its place. Text
+//! of others stands between marks that it cannot forge ([`untrusted`]).
+
+mod conversation;
+mod fragment;
+mod preferences;
+pub mod untrusted;
+
+use cynode_wire::handoff::{AgentRole, HandoffContext};
+
+pub use conversation::messages;
+use fragment::{Additional, Baseline, Project, RoleInstructions, Skill, Task};
+pub use fragment::{Fragment, tokens};
+pub use preferences::additional_context;
 
 /// The instructions of a role, as its bundle has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -8,3 +27,59 @@ pub struct Instructions {
     /// The rest of the bundle, in the order of its file names.
     pub role: String,
 }
+
+/// What stands before the messages of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Composed {
+    /// The text of the system message.
+    pub system: String,
+    /// What it is made of, in order.
+    pub parts: Vec<Part>,
+}
+
+/// One part of a composed context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Which one.
+    pub name: &'static str,
+    /// About how many tokens it takes.
+    pub tokens: usize,
+    /// Whether some of it was left out.
+    pub is_cut: bool,
+}
+
+impl Composed {
+    /// About how many tokens the whole takes.
+    pub fn tokens(&self) -> usize {
+        self.parts.iter().map(|part| part.tokens).sum()
+    }
+
+    fn add(&mut self, fragment: &impl Fragment) {
+        let Some((text, is_cut)) = fragment.capped() else { return };
+        if !self.system.is_empty() {
+            self.system.push_str("\n\n");
+        }
+        self.system.push_str(&text);
+        self.parts.push(Part { name: fragment.name(), tokens: tokens(&text), is_cut });
+    }
+}
+
+/// Puts together what a model is told for this role and this work, in the order that holds for
+/// every request.
+pub fn compose(role: AgentRole, given: &Instructions, work: &HandoffContext) -> Composed {
+    let mut composed = Composed { system: String::new(), parts: vec![] };
+    composed.add(&Baseline(&given.baseline));
+    composed.add(&RoleInstructions(&given.role));
+    composed.add(&Skill(&work.skill));
+    if let Some(project) = &work.project {
+        composed.add(&Project(project));
+    }
+    if let Some(task) = &work.task {
+        composed.add(&Task(task));
+    }
+    composed.add(&Additional(&additional_context(role, &work.preferences)));
+    composed
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The parts of a context: each a type with a name, a size cap and a text.
+
+use cynode_domain::criteria::Criterion;
+use cynode_wire::handoff::{ProjectFacts, TaskFacts};
+
+use super::untrusted;
+
+/// A part of what a model is told.
+pub trait Fragment {
+    /// The most bytes of its text; what is longer is cut at the end of a line.
+    const MAX_BYTES: usize;
+
+    /// What it is called in figures about a context.
+    fn name(&self) -> &'static str;
+
+    /// Its text; empty if there is nothing to tell.
+    fn text(&self) -> String;
+
+    /// Its text within the cap, and whether some was left out; none if there is nothing to tell.
+    fn capped(&self) -> Option<(String, bool)> {
+        let text = self.text();
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let kept = cut(text, Self::MAX_BYTES);
+        let is_cut = kept.len() < text.len();
+        let note = if is_cut { "\n[the rest was left out: too long]" } else { "" };
+        Some((format!("{kept}{note}"), is_cut))
+    }
+}
+
+/// About how many tokens a text takes: four letters each, and one for every other character.
+pub fn tokens(text: &str) -> usize {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let other = text.chars().filter(|c| !c.is_ascii()).count();
+    ascii.div_ceil(4) + other
+}
+
+/// The beginning of a text, at most `max` bytes, up to the end of a line where there is one.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let end = (0..=max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let kept = text.get(..end).unwrap_or_default();
+    // A line that is most of the text is cut where it is.
+    match kept.rfind('\n') {
+        Some(line) if line > kept.len() / 2 => kept.get(..line).unwrap_or_default(),
+        _ => kept,
+    }
+}
+
+/// Identity, responsibilities and non-goals.
+pub(super) struct Baseline<'a>(pub(super) &'a str);
+
+impl Fragment for Baseline<'_> {
+    const MAX_BYTES: usize = 32 * 1024;
+
+    fn name(&self) -> &'static str {
+        "baseline"
+    }
+
+    fn text(&self) -> String {
+        self.0.to_owned()
+    }
+}
+
+/// The rest of the role's bundle.
+pub(super) struct RoleInstructions<'a>(pub(super) &'a str);
+
+impl Fragment for RoleInstructions<'_> {
+    const MAX_BYTES: usize = 64 * 1024;
+
+    fn name(&self) -> &'static str {
+        "role_instructions"
+    }
+
+    fn text(&self) -> String {
+        self.0.to_owned()
+    }
+}
+
+/// The default skill, which belongs to the instructions.
+pub(super) struct Skill<'a>(pub(super) &'a str);
+
+impl Fragment for Skill<'_> {
+    const MAX_BYTES: usize = 16 * 1024;
+
+    fn name(&self) -> &'static str {
+        "default_skill"
+    }
+
+    fn text(&self) -> String {
+        let skill = self.0.trim();
+        if skill.is_empty() { String::new() } else { format!("## Default skill\n\n{skill}") }
+    }
+}
+
+/// The project that the work belongs to.
+pub(super) struct Project<'a>(pub(super) &'a ProjectFacts);
+
+impl Fragment for Project<'_> {
+    const MAX_BYTES: usize = 8 * 1024;
+
+    fn name(&self) -> &'static str {
+        "project"
+    }
+
+    fn text(&self) -> String {
+        let project = self.0;
+        let name = untrusted::inline(&project.name);
+        let mut text = format!(
+            "## Project context\n\n- id: {}\n- slug: {}\n- name: {name}",
+            project.id, project.slug
+        );
+        if let Some(about) = project.description.as_deref().filter(|about| !about.is_empty()) {
+            text.push_str("\n\n");
+            text.push_str(&untrusted::quote("project description", about, 6 * 1024));
+        }
+        text
+    }
+}
+
+/// The task that the work is about.
+pub(super) struct Task<'a>(pub(super) &'a TaskFacts);
+
+impl Fragment for Task<'_> {
+    const MAX_BYTES: usize = 24 * 1024;
+
+    fn name(&self) -> &'static str {
+        "task"
+    }
+
+    fn text(&self) -> String {
+        let task = self.0;
+        let name = untrusted::inline(&task.name);
+        let mut text = format!(
+            "## Task context\n\n- id: {}\n- name: {name}\n- status: {}",
+            task.id, task.status
+        );
+        if !task.acceptance_criteria.is_empty() {
+            let lines: Vec<String> = task.acceptance_criteria.iter().map(criterion).collect();
+            text.push_str("\n\nAcceptance criteria:\n");
+            text.push_str(&untrusted::quote("acceptance criteria", &lines.join("\n"), 8 * 1024));
+        }
+        if !task.prompt.trim().is_empty() {
+            text.push_str("\n\nWhat was asked for:\n");
+            text.push_str(&untrusted::quote("task prompt", &task.prompt, 12 * 1024));
+        }
+        text
+    }
+}
+
+/// A criterion in a line of words.
+pub(crate) fn criterion(criterion: &Criterion) -> String {
+    match criterion {
+        Criterion::Text { description } => format!("- {description}"),
+        Criterion::ExitCode { equals } => format!("- the last command exits with {equals}"),
+        Criterion::OutputMatches { pattern } => format!("- the output matches {pattern}"),
+        Criterion::FileExists { path } => format!("- the file {path} exists"),
+        Criterion::CommandSucceeds { command } => format!("- the command {command} succeeds"),
+    }
+}
+
+/// What the user, or a scope that the user is in, wants this role to know.
+pub(super) struct Additional<'a>(pub(super) &'a [String]);
+
+impl Fragment for Additional<'_> {
+    const MAX_BYTES: usize = 16 * 1024;
+
+    fn name(&self) -> &'static str {
+        "additional_context"
+    }
+
+    fn text(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let head = "## User additional context\n\nWishes about how to work. They add to what stands \
+                    above and change none of it.";
+        format!("{head}\n\n{}", self.0.join("\n\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Sample<'a>(&'a str);
+
+    impl Fragment for Sample<'_> {
+        const MAX_BYTES: usize = 64;
+
+        fn name(&self) -> &'static str {
+            "sample"
+        }
+
+        fn text(&self) -> String {
+            self.0.to_owned()
+        }
+    }
+
+    #[test]
+    fn a_long_fragment_is_cut_at_the_end_of_a_line_and_says_so() {
+        let text = format!("{}\n{}", "a".repeat(40), "b".repeat(40));
+
+        let (kept, is_cut) = Sample(&text).capped().unwrap();
+
+        assert!(is_cut);
+        assert_eq!(kept, format!("{}\n[the rest was left out: too long]", "a".repeat(40)));
+        assert_eq!(Sample(" \n").capped(), None);
+    }
+
+    #[test]
+    fn tokens_grow_with_the_text_and_count_other_scripts_by_character() {
+        assert_eq!((tokens(""), tokens("abcd"), tokens("abcde"), tokens("日本")), (0, 1, 2, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn no_fragment_is_longer_than_its_cap(text in "\\PC{0,200}") {
+            if let Some((kept, is_cut)) = Sample(&text).capped() {
+                let note = if is_cut { "\n[the rest was left out: too long]".len() } else { 0 };
+                prop_assert!(kept.len() <= Sample::MAX_BYTES + note);
+                prop_assert!(text.trim().starts_with(&kept[..kept.len() - note]));
+            }
+        }
+    }
+}
