@@ -118,6 +118,8 @@ typed_ids! {
     ThreadId,
     /// One message of a conversation.
     ChatMessageId,
+    /// One request to chat, in the record of them.
+    ChatTurnId,
     /// Follows one request through every process and log line.
     TraceId,
 }

@@ -238,6 +238,23 @@ store_laws! {
         a_role_has_one_open_life_and_the_newest_counts,
         the_newest_agent_checkpoints_of_a_role_are_kept,
     }
+    chat {
+        a_thread_reads_back_and_grows_younger_with_what_is_said,
+        a_number_is_taken_once_for_a_user_and_project,
+        the_thread_with_the_highest_number_goes_on,
+        threads_are_paged_newest_first_for_their_user_alone,
+        the_tail_of_a_thread_is_its_newest_messages_in_order,
+        a_message_reads_back_as_it_was_said,
+        chat_records_are_listed_newest_first_for_their_user_alone,
+    }
+    egress {
+        a_provider_is_replaced_by_its_next_version_only,
+        providers_are_listed_by_name,
+        an_owner_has_one_credential_of_a_name_for_a_provider,
+        a_credential_is_replaced_by_its_next_version_only,
+        calls_to_models_are_summed_and_listed_under_every_filter,
+        decisions_about_a_call_are_kept_in_order,
+    }
     messages {
         a_message_reads_back_as_it_was_sent,
         a_key_makes_one_message_of_each_sender_on_each_task,

@@ -1,0 +1,202 @@
+//! Conversations: threads of a user in a project, and what was said in them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId, UserId};
+use serde_json::Value;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A conversation of a user in a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The thread's id.
+    pub id: ThreadId,
+    /// Whose it is.
+    pub user: UserId,
+    /// What it is about.
+    pub project: ProjectId,
+    /// Its place among the user's threads in the project, from 1; the last one goes on.
+    pub number: i64,
+    /// What people call it.
+    pub title: Option<String>,
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// When something was last said in it; when it began if nothing was. Not written by an insert.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Something that was said; without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadMessage {
+    /// The message's id; later messages have greater ones.
+    pub id: ChatMessageId,
+    /// Where it was said.
+    pub thread: ThreadId,
+    /// By whom: `user`, `assistant` or `tool`.
+    pub role: String,
+    /// What was said.
+    pub content: String,
+    /// Whether it was cut off.
+    pub is_partial: bool,
+    /// What else is known, such as the model.
+    pub metadata: Value,
+    /// When it was said.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Conversations. A message never changes; a user has at most one thread of a number in a project.
+#[async_trait]
+pub trait ThreadStore {
+    /// Adds a thread; false if there is one with its number.
+    async fn thread_insert(&mut self, thread: &Thread) -> Result<bool, Error>;
+    /// The thread with this id.
+    async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error>;
+    /// The user's thread in the project that goes on.
+    async fn thread_latest(
+        &mut self,
+        user: UserId,
+        project: ProjectId,
+    ) -> Result<Option<Thread>, Error>;
+    /// A page of the user's threads, newest first, older than `before`; of one project, or of all.
+    async fn thread_list(
+        &mut self,
+        user: UserId,
+        project: Option<ProjectId>,
+        before: Option<ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<Thread>, Error>;
+    /// Adds a message.
+    async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error>;
+    /// The newest messages, oldest of them first.
+    async fn thread_tail(
+        &mut self,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error>;
+    /// A page of messages, oldest first, after `after`.
+    async fn thread_messages(
+        &mut self,
+        thread: ThreadId,
+        after: Option<ChatMessageId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error>;
+}
+
+/// The columns of a thread, with the time of its newest message.
+const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messages m
+                      WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
+                      AS updated_at FROM chat_threads t";
+
+#[async_trait]
+impl ThreadStore for Tx {
+    async fn thread_insert(&mut self, thread: &Thread) -> Result<bool, Error> {
+        let sql = "INSERT INTO chat_threads (id, user_id, project_id, number, title, created_at)
+                   VALUES ($1, $2, $3, $4, $5, $6)
+                   ON CONFLICT (user_id, project_id, number) DO NOTHING";
+        let params = params![
+            thread.id,
+            thread.user,
+            thread.project,
+            thread.number,
+            thread.title.clone(),
+            thread.created_at,
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error> {
+        let sql = format!("{THREAD} WHERE t.id = $1");
+        self.row(&sql, params![id]).await?.as_ref().map(thread).transpose()
+    }
+
+    async fn thread_latest(
+        &mut self,
+        user: UserId,
+        project: ProjectId,
+    ) -> Result<Option<Thread>, Error> {
+        let sql = format!(
+            "{THREAD} WHERE t.user_id = $1 AND t.project_id = $2 ORDER BY t.number DESC LIMIT 1"
+        );
+        self.row(&sql, params![user, project]).await?.as_ref().map(thread).transpose()
+    }
+
+    async fn thread_list(
+        &mut self,
+        user: UserId,
+        project: Option<ProjectId>,
+        before: Option<ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<Thread>, Error> {
+        let sql = format!(
+            "{THREAD} WHERE t.user_id = $1
+             AND ($2 /*pg ::uuid */ IS NULL OR t.project_id = $2)
+             AND ($3 /*pg ::uuid */ IS NULL OR t.id < $3)
+             ORDER BY t.id DESC LIMIT $4"
+        );
+        let params = params![user, project, before, limit];
+        self.rows(&sql, params).await?.iter().map(thread).collect()
+    }
+
+    async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error> {
+        let sql = "INSERT INTO chat_messages
+                   (id, thread_id, role, content, is_partial, metadata, created_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let params = params![
+            message.id,
+            message.thread,
+            &message.role,
+            &message.content,
+            message.is_partial,
+            &message.metadata,
+            message.created_at,
+        ];
+        self.execute(sql, params).await.map(drop)
+    }
+
+    async fn thread_tail(
+        &mut self,
+        thread: ThreadId,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error> {
+        let sql = "SELECT * FROM chat_messages WHERE thread_id = $1 ORDER BY id DESC LIMIT $2";
+        self.rows(sql, params![thread, limit]).await?.iter().rev().map(message).collect()
+    }
+
+    async fn thread_messages(
+        &mut self,
+        thread: ThreadId,
+        after: Option<ChatMessageId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error> {
+        let sql = "SELECT * FROM chat_messages WHERE thread_id = $1
+                   AND ($2 /*pg ::uuid */ IS NULL OR id > $2) ORDER BY id LIMIT $3";
+        self.rows(sql, params![thread, after, limit]).await?.iter().map(message).collect()
+    }
+}
+
+fn thread(row: &Row) -> Result<Thread, Error> {
+    Ok(Thread {
+        id: row.id("id")?,
+        user: row.id("user_id")?,
+        project: row.id("project_id")?,
+        number: row.get("number")?,
+        title: row.get("title")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+fn message(row: &Row) -> Result<ThreadMessage, Error> {
+    Ok(ThreadMessage {
+        id: row.id("id")?,
+        thread: row.id("thread_id")?,
+        role: row.get("role")?,
+        content: row.get("content")?,
+        is_partial: row.get("is_partial")?,
+        metadata: row.get("metadata")?,
+        created_at: row.get("created_at")?,
+    })
+}

@@ -1,0 +1,181 @@
+//! Laws of conversations and of the record of requests to chat.
+
+use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
+use cynode_store::{ChatRecord, ChatRecordStore, Store, Thread, ThreadMessage, ThreadStore};
+use serde_json::json;
+
+use crate::world::{World, at};
+
+pub(crate) async fn a_thread_reads_back_and_grows_younger_with_what_is_said(store: Store) {
+    let world = World::new(store).await;
+    let (id, made) = begun(&world, 1).await;
+    assert_eq!(look!(world.store, tx => tx.thread_get(id).await), Some(made.clone()));
+
+    say(&world, id, "hello", 7).await;
+
+    let expected = Thread { updated_at: at(7), ..made };
+    assert_eq!(look!(world.store, tx => tx.thread_get(id).await), Some(expected));
+    let unknown = ThreadId::generate();
+    assert_eq!(look!(world.store, tx => tx.thread_get(unknown).await), None);
+}
+
+pub(crate) async fn a_number_is_taken_once_for_a_user_and_project(store: Store) {
+    let world = World::new(store).await;
+    let (first, _) = begun(&world, 1).await;
+    let again = thread(world.user, world.project, 1);
+    let (user, project) = (world.user, world.project);
+
+    assert!(!change!(world.store, tx => tx.thread_insert(&again).await));
+
+    let latest = look!(world.store, tx => tx.thread_latest(user, project).await).unwrap();
+    assert_eq!(latest.id, first);
+    let bob = world.other_user("bob").await;
+    let of_bob = thread(bob, project, 1);
+    assert!(change!(world.store, tx => tx.thread_insert(&of_bob).await));
+}
+
+pub(crate) async fn the_thread_with_the_highest_number_goes_on(store: Store) {
+    let world = World::new(store).await;
+    let (user, project) = (world.user, world.project);
+    let latest = look!(world.store, tx => tx.thread_latest(user, project).await);
+    assert_eq!(latest, None);
+
+    begun(&world, 9).await;
+    let (second, _) = begun(&world, 10).await;
+
+    let latest = look!(world.store, tx => tx.thread_latest(user, project).await).unwrap();
+    assert_eq!(latest.id, second);
+}
+
+pub(crate) async fn threads_are_paged_newest_first_for_their_user_alone(store: Store) {
+    let world = World::new(store).await;
+    let (user, project) = (world.user, world.project);
+    let bob = world.other_user("bob").await;
+    let of_bob = thread(bob, project, 1);
+    change!(world.store, tx => tx.thread_insert(&of_bob).await);
+    for number in 1..=3 {
+        begun(&world, number).await;
+    }
+    let numbers = |page: &[Thread]| page.iter().map(|thread| thread.number).collect::<Vec<_>>();
+
+    let page = look!(world.store, tx => tx.thread_list(user, None, None, 2).await);
+    let last = page.last().map(|thread| thread.id);
+    let rest = look!(world.store, tx => tx.thread_list(user, Some(project), last, 2).await);
+    let other = ProjectId::generate();
+    let none = look!(world.store, tx => tx.thread_list(user, Some(other), None, 2).await);
+
+    assert_eq!(numbers(&page), [3, 2]);
+    assert_eq!(numbers(&rest), [1]);
+    assert!(none.is_empty());
+}
+
+pub(crate) async fn the_tail_of_a_thread_is_its_newest_messages_in_order(store: Store) {
+    let world = World::new(store).await;
+    let (id, _) = begun(&world, 1).await;
+    let (other, _) = begun(&world, 2).await;
+    for number in 0..5 {
+        say(&world, id, &format!("m{number}"), number).await;
+    }
+    say(&world, other, "elsewhere", 9).await;
+    let said = |page: &[ThreadMessage]| page.iter().map(|m| m.content.clone()).collect::<Vec<_>>();
+
+    let tail = look!(world.store, tx => tx.thread_tail(id, 3).await);
+    let page = look!(world.store, tx => tx.thread_messages(id, None, 2).await);
+    let last = page.last().map(|message| message.id);
+    let rest = look!(world.store, tx => tx.thread_messages(id, last, 10).await);
+
+    assert_eq!(said(&tail), ["m2", "m3", "m4"]);
+    assert_eq!(said(&page), ["m0", "m1"]);
+    assert_eq!(said(&rest), ["m2", "m3", "m4"]);
+}
+
+pub(crate) async fn a_message_reads_back_as_it_was_said(store: Store) {
+    let world = World::new(store).await;
+    let (thread, _) = begun(&world, 1).await;
+    let said = ThreadMessage {
+        id: ChatMessageId::generate(),
+        thread,
+        role: "assistant".to_owned(),
+        content: "für Straße 日本語\n".to_owned(),
+        is_partial: true,
+        metadata: json!({"model_id": "cynodeai.pm"}),
+        created_at: at(4),
+    };
+    let new = said.clone();
+
+    change!(world.store, tx => tx.thread_say(&new).await);
+
+    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 9).await), [said]);
+}
+
+pub(crate) async fn chat_records_are_listed_newest_first_for_their_user_alone(store: Store) {
+    let world = World::new(store).await;
+    let (user, bob) = (world.user, world.other_user("bob").await);
+    let first = record(user, world.project);
+    let second = ChatRecord {
+        project: None,
+        thread: None,
+        outcome: "error".to_owned(),
+        error_code: Some("model_not_found".to_owned()),
+        redaction_kinds: vec![],
+        ..record(user, world.project)
+    };
+    for new in [first.clone(), second.clone(), record(bob, world.project)] {
+        change!(world.store, tx => tx.chat_record_insert(&new).await);
+    }
+
+    let all = look!(world.store, tx => tx.chat_record_list(user, None, 9).await);
+    let before = Some(second.id);
+    let rest = look!(world.store, tx => tx.chat_record_list(user, before, 9).await);
+
+    assert_eq!(all, [second, first.clone()]);
+    assert_eq!(rest, [first]);
+}
+
+async fn begun(world: &World, number: i64) -> (ThreadId, Thread) {
+    let thread = thread(world.user, world.project, number);
+    let new = thread.clone();
+    assert!(change!(world.store, tx => tx.thread_insert(&new).await));
+    (thread.id, thread)
+}
+
+fn thread(user: UserId, project: ProjectId, number: i64) -> Thread {
+    Thread {
+        id: ThreadId::generate(),
+        user,
+        project,
+        number,
+        title: Some("about looms".to_owned()),
+        created_at: at(1),
+        updated_at: at(1),
+    }
+}
+
+async fn say(world: &World, thread: ThreadId, content: &str, seconds: i64) {
+    let message = ThreadMessage {
+        id: ChatMessageId::generate(),
+        thread,
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        is_partial: false,
+        metadata: json!({}),
+        created_at: at(seconds),
+    };
+    change!(world.store, tx => tx.thread_say(&message).await);
+}
+
+fn record(user: UserId, project: ProjectId) -> ChatRecord {
+    ChatRecord {
+        id: ChatTurnId::generate(),
+        created_at: at(2),
+        user,
+        project: Some(project),
+        thread: Some(ThreadId::generate()),
+        model: "cynodeai.pm".to_owned(),
+        outcome: "success".to_owned(),
+        error_code: None,
+        redaction_kinds: vec!["api_key".to_owned(), "token".to_owned()],
+        duration_ms: 12,
+        request_id: "trace".to_owned(),
+    }
+}
