@@ -15,7 +15,7 @@ const ABOVE: u8 = 7;
 const LAYERS: &[(&str, u8)] = &[
     ("cynode-domain", 0),
     ("cynode-wire", 1),
-    ("cynode-llm", 1),
+    ("cynode-llm", 2),
     ("cynode-runtime", 2),
     ("cynode-client", 2),
     ("cynode-store", 2),

@@ -1,0 +1,81 @@
+//! Anthropic's messages API.
+//!
+//! `request` says a chat request in its words, `answer` reads a whole answer, `events` its pieces.
+//! What has no counterpart there (`logprobs`, `response_format`, `seed`, penalties) is left out.
+
+mod answer;
+mod events;
+mod request;
+
+use async_trait::async_trait;
+use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use reqwest::header::{HeaderName, HeaderValue};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::endpoint::without_version;
+use crate::http::{Call, Http};
+use crate::stream::pieces;
+use crate::{BadEndpoint, ChunkStream, Endpoint, Provider, ProviderError};
+
+const MESSAGES: &[&str] = &["v1", "messages"];
+const KEY: HeaderName = HeaderName::from_static("x-api-key");
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
+/// A provider that speaks Anthropic's API.
+#[derive(Debug)]
+pub(crate) struct Anthropic {
+    http: Http,
+}
+
+impl Anthropic {
+    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, BadEndpoint> {
+        Ok(Self { http: Http::new(endpoint, without_version(endpoint.url()?))? })
+    }
+}
+
+#[async_trait]
+impl Provider for Anthropic {
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        secret: Option<&SecretString>,
+    ) -> Result<ChatCompletion, ProviderError> {
+        let call = Call::post(MESSAGES, &request::translate(request, false)?)?;
+        let message: answer::Message = self.http.json(signed(call, secret)?, secret).await?;
+        Ok(message.into())
+    }
+
+    async fn stream(
+        &self,
+        request: &ChatRequest,
+        secret: Option<&SecretString>,
+    ) -> Result<ChunkStream, ProviderError> {
+        let call = Call::post(MESSAGES, &request::translate(request, true)?)?;
+        let begin = self.http.limits.begin;
+        let response = self.http.send(signed(call, secret)?, secret, begin).await?;
+        pieces(response, events::Events::new(secret.cloned()), &self.http.limits)
+    }
+
+    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
+        let call = signed(Call::get(&["v1", "models"]), secret)?;
+        let list: Models = self.http.json(call, secret).await?;
+        Ok(list.data.into_iter().map(|model| model.id).collect())
+    }
+}
+
+#[derive(Deserialize)]
+struct Models {
+    data: Vec<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    id: String,
+}
+
+fn signed<'a>(call: Call<'a>, secret: Option<&SecretString>) -> Result<Call<'a>, ProviderError> {
+    let mut call = call.authorize(KEY, "", secret)?;
+    call.headers.insert(VERSION, HeaderValue::from_static("2023-06-01"));
+    Ok(call)
+}

@@ -1,0 +1,147 @@
+//! From the pieces of an answer to the whole.
+
+use std::collections::BTreeMap;
+
+use cynode_wire::openai::{
+    ChatChunk, ChatCompletion, Choice, ChunkChoice, FunctionCall, ToolCall, ToolCallDelta, Usage,
+};
+
+/// Puts an answer together from its pieces.
+#[derive(Debug, Default)]
+pub struct Collector {
+    answer: ChatCompletion,
+    choices: BTreeMap<u32, Choice>,
+    /// The calls of each choice, by their place in the message.
+    calls: BTreeMap<(u32, u32), ToolCall>,
+}
+
+impl Collector {
+    /// Adds a piece.
+    pub fn push(&mut self, chunk: &ChatChunk) {
+        if self.answer.id.is_empty() {
+            self.answer.id.clone_from(&chunk.id);
+            self.answer.model.clone_from(&chunk.model);
+            self.answer.created = chunk.created;
+        }
+        if let Some(usage) = &chunk.usage {
+            self.answer.usage = Some(usage.clone());
+        }
+        for piece in &chunk.choices {
+            self.add(piece);
+        }
+    }
+
+    /// What the answer cost, as far as it was said.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.answer.usage.as_ref()
+    }
+
+    /// The answer, as far as it was said.
+    pub fn finish(self) -> ChatCompletion {
+        let Self { mut answer, mut choices, calls } = self;
+        for ((index, _), call) in calls {
+            if let Some(choice) = choices.get_mut(&index) {
+                choice.message.tool_calls.push(call);
+            }
+        }
+        "chat.completion".clone_into(&mut answer.object);
+        answer.choices = choices.into_values().collect();
+        answer
+    }
+
+    fn add(&mut self, piece: &ChunkChoice) {
+        let choice = self.choices.entry(piece.index).or_default();
+        choice.index = piece.index;
+        append(&mut choice.message.content, piece.delta.content.as_deref());
+        append(&mut choice.message.refusal, piece.delta.refusal.as_deref());
+        if piece.finish_reason.is_some() {
+            choice.finish_reason.clone_from(&piece.finish_reason);
+        }
+        for delta in &piece.delta.tool_calls {
+            let call = self
+                .calls
+                .entry((piece.index, delta.index))
+                .or_insert_with(|| ToolCall::function("", "", ""));
+            extend(call, delta);
+        }
+    }
+}
+
+fn extend(call: &mut ToolCall, delta: &ToolCallDelta) {
+    if let Some(id) = &delta.id {
+        call.id.clone_from(id);
+    }
+    if let Some(kind) = &delta.kind {
+        call.kind.clone_from(kind);
+    }
+    if let Some(added) = &delta.function {
+        let function = call.function.get_or_insert_with(FunctionCall::default);
+        function.name.push_str(added.name.as_deref().unwrap_or_default());
+        function.arguments.push_str(added.arguments.as_deref().unwrap_or_default());
+    }
+}
+
+fn append(text: &mut Option<String>, added: Option<&str>) {
+    if let Some(added) = added {
+        text.get_or_insert_default().push_str(added);
+    }
+}
+
+/// The words with which a model refuses to answer; `None` where it answers.
+pub fn refusal(answer: &ChatCompletion) -> Option<&str> {
+    let choice = answer.choices.first()?;
+    let is_filtered = choice.finish_reason.as_deref() == Some("content_filter");
+    let said = choice.message.refusal.as_deref();
+    said.or_else(|| is_filtered.then(|| choice.message.content.as_deref().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::{Delta, FunctionDelta};
+
+    use super::*;
+
+    fn call(index: u32, id: Option<&str>, name: Option<&str>, arguments: &str) -> ChatChunk {
+        let function =
+            FunctionDelta { name: name.map(str::to_owned), arguments: Some(arguments.to_owned()) };
+        let delta = ToolCallDelta {
+            index,
+            id: id.map(str::to_owned),
+            function: Some(function),
+            ..ToolCallDelta::default()
+        };
+        ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
+    }
+
+    #[test]
+    fn words_and_calls_are_put_together_in_order() {
+        let mut collector = Collector::default();
+        collector.push(&ChatChunk::of(Delta::text("Let me "), None));
+        collector.push(&ChatChunk::of(Delta::text("look."), None));
+        collector.push(&call(0, Some("a"), Some("read"), "{\"x\""));
+        collector.push(&call(1, Some("b"), Some("list"), "{}"));
+        collector.push(&call(0, None, None, ":1}"));
+        collector.push(&ChatChunk::of(Delta::default(), Some("tool_calls".to_owned())));
+        collector.push(&ChatChunk { usage: Some(Usage::new(3, 4)), ..ChatChunk::default() });
+
+        let answer = collector.finish();
+
+        assert_eq!(answer.text(), "Let me look.");
+        let calls =
+            [ToolCall::function("a", "read", "{\"x\":1}"), ToolCall::function("b", "list", "{}")];
+        assert_eq!(answer.message().unwrap().tool_calls, calls);
+        assert_eq!(answer.choices[0].finish_reason.as_deref(), Some("tool_calls"));
+        assert_eq!(answer.usage, Some(Usage::new(3, 4)));
+    }
+
+    #[test]
+    fn a_refusal_is_found_by_its_words_and_by_its_reason() {
+        let mut refused = ChatCompletion { choices: vec![Choice::default()], ..Default::default() };
+        assert_eq!(refusal(&refused), None);
+
+        refused.choices[0].finish_reason = Some("content_filter".to_owned());
+        assert_eq!(refusal(&refused), Some(""));
+        refused.choices[0].message.refusal = Some("I cannot help.".to_owned());
+        assert_eq!(refusal(&refused), Some("I cannot help."));
+    }
+}

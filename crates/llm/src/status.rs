@@ -1,0 +1,181 @@
+//! What the statuses and errors of providers mean.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use reqwest::StatusCode;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::ProviderError;
+
+/// How much of the body of an error is read.
+pub(crate) const ERROR_BYTES: usize = 64 << 10;
+/// How much of a provider's words is told on.
+const MESSAGE_CHARS: usize = 300;
+/// A wait that no provider means; longer ones are taken for this.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// The error behind an answer that is not a success.
+pub(crate) fn judge(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    secret: Option<&SecretString>,
+) -> ProviderError {
+    let told = Told::read(body, secret);
+    let status_code = status.as_u16();
+    let retry_after = retry_after(headers);
+    match status_code {
+        401 | 403 => ProviderError::Unauthorized { message: told.message(status) },
+        // An account without money stays without it, however long one waits.
+        429 if told.is("insufficient_quota") => {
+            ProviderError::Rejected { status: status_code, message: told.message(status) }
+        }
+        429 => ProviderError::RateLimited { retry_after },
+        408 | 500.. => ProviderError::Unavailable { status: status_code, retry_after },
+        400 if told.is("content_filter") => {
+            ProviderError::Refused { message: told.message(status) }
+        }
+        _ => ProviderError::Rejected { status: status_code, message: told.message(status) },
+    }
+}
+
+/// The error in a body or event that should have been an answer; `None` where it holds none.
+pub(crate) fn error_in(body: &[u8], secret: Option<&SecretString>) -> Option<ProviderError> {
+    let told = Told::read(body, secret);
+    if told.words.is_empty() && told.kinds.is_empty() {
+        return None;
+    }
+    Some(if told.is("rate_limit") {
+        ProviderError::RateLimited { retry_after: None }
+    } else if ["overloaded", "server_error", "api_error", "timeout"].iter().any(|k| told.is(k)) {
+        ProviderError::Unavailable { status: 200, retry_after: None }
+    } else {
+        ProviderError::Rejected { status: 200, message: told.message(StatusCode::OK) }
+    })
+}
+
+/// What a provider says about an error, in any of the common shapes.
+struct Told {
+    words: String,
+    /// Its `type` and `code`.
+    kinds: Vec<String>,
+}
+
+impl Told {
+    fn read(body: &[u8], secret: Option<&SecretString>) -> Self {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = body.get("error").unwrap_or(&Value::Null);
+        let words = [error.get("message"), Some(error), body.get("detail")]
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_str)
+            .unwrap_or_default();
+        let kinds = ["type", "code"].iter().filter_map(|key| error.get(key)?.as_str());
+        let kinds = kinds.map(str::to_owned).collect();
+        Self { words: without(words, secret), kinds }
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|told| told.contains(kind))
+    }
+
+    fn message(&self, status: StatusCode) -> String {
+        if self.words.is_empty() {
+            return status.canonical_reason().unwrap_or("no reason given").to_owned();
+        }
+        self.words.chars().take(MESSAGE_CHARS).collect()
+    }
+}
+
+/// Providers repeat the key that they refuse; we do not.
+fn without(words: &str, secret: Option<&SecretString>) -> String {
+    match secret.map(ExposeSecret::expose_secret) {
+        Some(secret) if !secret.is_empty() => words.replace(secret, "[redacted]"),
+        Some(_) | None => words.to_owned(),
+    }
+}
+
+/// When to come back: in milliseconds, in seconds, or as a date by the provider's own clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let seconds = |text: &str, unit: f64| {
+        let wait = text.parse::<f64>().ok()? / unit;
+        Some(Duration::try_from_secs_f64(wait).ok()?.min(LONGEST_WAIT))
+    };
+    if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1000.0)) {
+        return Some(wait);
+    }
+    let told = text(RETRY_AFTER.as_str())?;
+    seconds(told, 1.0).or_else(|| {
+        let at = DateTime::parse_from_rfc2822(told).ok()?;
+        let now = DateTime::parse_from_rfc2822(text(DATE.as_str())?).ok()?;
+        Some((at - now).to_std().unwrap_or_default().min(LONGEST_WAIT))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> ProviderError {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let secret = SecretString::from("sk-very-secret");
+        judge(StatusCode::from_u16(status).unwrap(), &map, body.as_bytes(), Some(&secret))
+    }
+
+    fn limited(seconds: u64) -> ProviderError {
+        ProviderError::RateLimited { retry_after: Some(Duration::from_secs(seconds)) }
+    }
+
+    #[test]
+    fn a_wait_is_read_in_each_of_its_forms() {
+        let dates = [
+            ("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"),
+            ("date", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        ];
+
+        assert_eq!(judged(429, &[("retry-after", "7")], ""), limited(7));
+        assert_eq!(
+            judged(429, &[("retry-after-ms", "2000"), ("retry-after", "7")], ""),
+            limited(2)
+        );
+        assert_eq!(judged(429, &dates, ""), limited(30));
+        assert_eq!(judged(429, &[], ""), ProviderError::RateLimited { retry_after: None });
+        assert_eq!(judged(429, &[("retry-after", "-1")], "").retry_after(), None);
+    }
+
+    #[test]
+    fn an_account_without_money_is_not_asked_to_wait() {
+        let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
+
+        let error = judged(429, &[("retry-after", "1")], body);
+
+        assert!(matches!(error, ProviderError::Rejected { status: 429, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_key_that_the_provider_repeats_is_not_told_on() {
+        let body = r#"{"error":{"message":"Incorrect API key provided: sk-very-secret."}}"#;
+
+        let message = "Incorrect API key provided: [redacted].".to_owned();
+
+        assert_eq!(judged(401, &[], body), ProviderError::Unauthorized { message });
+    }
+
+    #[test]
+    fn an_overloaded_provider_is_unavailable() {
+        let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+
+        let unavailable = ProviderError::Unavailable { status: 529, retry_after: None };
+
+        assert_eq!(judged(529, &[], body), unavailable);
+        assert!(error_in(body.as_bytes(), None).unwrap().is_transient());
+        assert_eq!(error_in(b"{\"choices\":[]}", None), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Reading a stream of server-sent events, piece by piece and within bounds.
+//!
+//! However the bytes are cut on their way, the same events come out. An event is given out with the
+//! blank line that ends it: what a broken stream began is never taken for whole.
+
+/// One event of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its kind, where it names one.
+    pub name: Option<String>,
+    /// What it says, lines separated by line feeds.
+    pub data: String,
+}
+
+/// An event is larger than what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge;
+
+/// Puts events together from the pieces in which they arrive.
+#[derive(Debug)]
+pub struct Reader {
+    /// A line of which the end has not arrived.
+    line: Vec<u8>,
+    event: Event,
+    has_data: bool,
+    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    after_return: bool,
+    limit: usize,
+}
+
+impl Reader {
+    /// Reads events of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { line: vec![], event: Event::default(), has_data: false, after_return: false, limit }
+    }
+
+    /// Takes a piece of the stream; the events that it completes are handed to `found`.
+    pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(Event)) -> Result<(), TooLarge> {
+        let mut rest = piece;
+        while let Some(first) = rest.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                self.line.extend_from_slice(rest);
+                break;
+            };
+            self.line.extend_from_slice(&rest[..end]);
+            self.after_return = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.check()?;
+            if let Some(event) = self.end_line() {
+                found(event);
+            }
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), TooLarge> {
+        let size = self.line.len().saturating_add(self.event.data.len());
+        if size > self.limit { Err(TooLarge) } else { Ok(()) }
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        if self.line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            return std::mem::take(&mut self.has_data).then_some(event);
+        }
+        let line = String::from_utf8_lossy(&self.line);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+            }
+            "event" => self.event.name = Some(value.to_owned()),
+            _ => {}
+        }
+        self.line.clear();
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<Event> {
+        let mut reader = Reader::new(1000);
+        let mut events = vec![];
+        for piece in pieces {
+            reader.push(piece.as_ref(), |event| events.push(event)).unwrap();
+        }
+        events
+    }
+
+    fn data(text: &str) -> Event {
+        Event { name: None, data: text.to_owned() }
+    }
+
+    #[test]
+    fn lines_of_data_are_joined_and_comments_are_skipped() {
+        let events = read([b": ping\r\n\r\nevent: x\rdata: {\"a\":\r\ndata:1}\r\r\ndata: y\n\n"]);
+
+        let first = Event { name: Some("x".to_owned()), data: "{\"a\":\n1}".to_owned() };
+        assert_eq!(events, [first, data("y")]);
+    }
+
+    #[test]
+    fn an_event_that_was_not_ended_is_not_given_out() {
+        assert_eq!(read([b"data: whole\n\ndata: begun\n"]), [data("whole")]);
+    }
+
+    #[test]
+    fn an_event_without_end_in_sight_is_given_up() {
+        let mut reader = Reader::new(100);
+
+        let ending =
+            (0..100).map(|_| reader.push(b"data: aaaaaaaaaa\n", drop)).find(Result::is_err);
+
+        assert_eq!(ending, Some(Err(TooLarge)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_cutting_of_the_bytes_gives_the_same_events(
+            stream in prop::collection::vec(
+                prop::sample::select(vec![
+                    "data: a", "data:b", "data", "event: e", ": c", "id: 1", "\n", "\r", "\r\n", "\n\n",
+                    "\u{e9}", "data: \u{1f600}", "[DONE]",
+                ]),
+                0..40,
+            ),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let bytes = stream.concat().into_bytes();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+
+            prop_assert_eq!(read(pieces), read([&bytes]));
+        }
+    }
+}
