@@ -1,8 +1,34 @@
 //! Decisions: by rule where a rule decides, by a model where one must, and by a rule again where
 //! the model does not help.
+//!
+//! Start at [`Brain::think`] and [`Decision`]; the decisions themselves are in [`decisions`], a file
+//! each. A question to a model is a fresh exchange: nothing is carried from one to the next. The
+//! answer is the arguments of the one function that the model must call, held against the schema
+//! of the decision and against what the decision itself objects to.
+//!
+//! Invariant: a decision is always made, and its record says by what and why. Only a replay without
+//! a record fails, so that nobody takes a rule's answer for a recorded one.
+
+mod answer;
+mod consult;
+mod decision;
+pub mod decisions;
+mod exchange;
+mod model;
+mod thoughts;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use cynode_wire::handoff::{DecidedBy, DecisionRecord};
+use serde_json::Value;
+use tracing::{info, warn};
+
+pub use decision::{Decided, Decision, Ruling};
+pub use exchange::{Exchange, hash};
+pub use model::{Model, ModelError, ModelStream};
+pub use thoughts::{Filter, strip};
 
 /// How the agent thinks.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +50,7 @@ pub struct BrainOptions {
 impl Default for BrainOptions {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             max_retries: 1,
             temperature: 0.3,
             max_tokens: 4000,
@@ -45,3 +71,76 @@ pub enum CassetteMode {
     /// No model is asked: answers come from the files in this directory, or not at all.
     Replay(PathBuf),
 }
+
+/// A replay has no record of an exchange.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no record of {purpose} with key {key}: the prompt or the schema has changed since"
+)]
+pub struct NoRecord {
+    /// What was to be decided.
+    pub purpose: String,
+    /// The key that no record has.
+    pub key: String,
+}
+
+/// What decides, for one piece of work.
+#[derive(Clone)]
+pub struct Brain {
+    /// Whom to ask where rules do not decide; nobody where there is no model.
+    model: Option<Arc<dyn Model>>,
+    options: BrainOptions,
+    /// What every question begins with: the composed context of the work.
+    system: String,
+}
+
+impl Brain {
+    /// A brain that tells a model `system` before each question.
+    pub fn new(model: Option<Arc<dyn Model>>, options: BrainOptions, system: String) -> Self {
+        Self { model, options, system }
+    }
+
+    /// Makes a decision.
+    pub async fn think<D: Decision>(&self, question: &D) -> Result<Decided<D::Answer>, NoRecord> {
+        let input = serde_json::to_value(question).unwrap_or(Value::Null);
+        let input_hash = hash(&[D::PURPOSE, &input.to_string()]);
+        let record = |by, reason: String, model| {
+            let purpose = D::PURPOSE.to_owned();
+            DecisionRecord { purpose, by, reason, input_hash, model }
+        };
+        if let Some(Ruling { answer, reason }) = question.by_rule() {
+            let record = record(DecidedBy::Rule, reason, None);
+            return Ok(settled::<D>(answer, record));
+        }
+        let why = match &self.model {
+            None => ModelError::NoModel.to_string(),
+            Some(model) => match self.consult(model.as_ref(), question, input).await {
+                Ok((answer, name)) => {
+                    let reason = D::summary(&answer);
+                    return Ok(settled::<D>(answer, record(DecidedBy::Model, reason, name)));
+                }
+                Err(ModelError::NoRecord(missing)) => return Err(missing),
+                Err(why) => {
+                    warn!(
+                        decision.purpose = D::PURPOSE,
+                        "{} is decided by rule: {why}",
+                        D::PURPOSE
+                    );
+                    why.to_string()
+                }
+            },
+        };
+        let Ruling { answer, reason } = question.fallback();
+        let record = record(DecidedBy::Fallback, format!("{reason} ({why})"), None);
+        Ok(settled::<D>(answer, record))
+    }
+}
+
+fn settled<D: Decision>(answer: D::Answer, record: DecisionRecord) -> Decided<D::Answer> {
+    let (purpose, by, reason) = (D::PURPOSE, record.by.as_str(), &record.reason);
+    info!(decision.purpose = purpose, decision.by = by, "{purpose} decided by {by}: {reason}");
+    Decided { answer, record }
+}
+
+#[cfg(test)]
+mod tests;

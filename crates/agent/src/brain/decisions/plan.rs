@@ -1,0 +1,99 @@
+//! Which commands carry out a request in prose.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{explicit_commands, object, texts};
+use crate::brain::{Decision, Ruling};
+use crate::context::untrusted;
+
+/// More commands than this are no plan.
+const MAX_COMMANDS: usize = 50;
+
+/// Which commands carry this out?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanSteps {
+    /// The request.
+    pub request: String,
+    /// What must be true of the result, in words.
+    pub criteria: Vec<String>,
+    /// Files that the last command must leave behind.
+    pub expected_outputs: Vec<String>,
+}
+
+/// A plan, or what must be known first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Planned {
+    /// The commands, in order; empty where something must be known first.
+    pub commands: Vec<String>,
+    /// What was taken for granted.
+    pub assumptions: Vec<String>,
+    /// What must be known first; empty where there are commands.
+    pub question: String,
+}
+
+impl Planned {
+    fn commands(commands: Vec<String>, assumption: &str) -> Self {
+        Self { commands, assumptions: vec![assumption.to_owned()], question: String::new() }
+    }
+}
+
+impl Decision for PlanSteps {
+    type Answer = Planned;
+
+    const PURPOSE: &'static str = "plan";
+    const HINT: &'static str = "strong";
+
+    fn schema() -> Value {
+        object(&json!({
+            "commands": texts("Command lines for /bin/sh, run in order in one empty workspace without network; empty if something must be known first.", MAX_COMMANDS),
+            "assumptions": texts("What you took for granted.", 20),
+            "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
+        }))
+    }
+
+    fn prompt(&self) -> String {
+        let request = untrusted::quote("request", &self.request, 24 * 1024);
+        let criteria = untrusted::quote("criteria", &self.criteria.join("\n"), 8 * 1024);
+        let outputs = untrusted::quote("files owed", &self.expected_outputs.join("\n"), 2 * 1024);
+        format!(
+            "Plan the commands that carry out this request in a sandbox: an empty workspace, no \
+             network, the usual programs of a Linux system. Ask instead of guessing what is \
+             wanted.\n\n{request}\n\nWhat must be true of the result:\n{criteria}\n\nFiles that must be \
+             left in $CYNODE_ARTIFACTS:\n{outputs}"
+        )
+    }
+
+    fn by_rule(&self) -> Option<Ruling<Planned>> {
+        let commands = explicit_commands(&self.request);
+        (1..=MAX_COMMANDS).contains(&commands.len()).then(|| {
+            let words = format!("{} commands that the request names", commands.len());
+            Ruling::new(Planned::commands(commands, "the request names its commands"), words)
+        })
+    }
+
+    fn fallback(&self) -> Ruling<Planned> {
+        let question = "Which commands carry this out? Nobody could plan it.".to_owned();
+        let answer = Planned { commands: vec![], assumptions: vec![], question };
+        Ruling::new(answer, "a person is asked")
+    }
+
+    fn objection(&self, answer: &Planned) -> Option<String> {
+        let has_question = !answer.question.trim().is_empty();
+        match (answer.commands.is_empty(), has_question) {
+            (true, false) => {
+                Some("give commands, or say in question what must be known".to_owned())
+            }
+            (false, true) => Some("give commands or a question, not both".to_owned()),
+            (true, true) | (false, false) => None,
+        }
+    }
+
+    fn summary(answer: &Planned) -> String {
+        if answer.commands.is_empty() {
+            return format!("asks: {}", answer.question);
+        }
+        format!("{} commands", answer.commands.len())
+    }
+}

@@ -1,0 +1,122 @@
+//! One question to a model, and the key by which it is known again.
+
+use std::sync::LazyLock;
+
+use cynode_runtime::redact::redact;
+use cynode_wire::openai::{ChatMessage, ChatRequest};
+use regex::Regex;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// One question to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// What it is for.
+    pub purpose: String,
+    /// The input of the decision, where it is one.
+    pub input: Value,
+    /// What is sent.
+    pub request: ChatRequest,
+}
+
+impl Exchange {
+    /// A question; what it is for and the hash of what is asked go with it, for the call log.
+    pub fn new(purpose: &str, input: Value, mut request: ChatRequest) -> Self {
+        let prompt = serde_json::to_string(&request.messages).unwrap_or_default();
+        request.metadata = Some(json!({ "purpose": purpose, "prompt_hash": hash(&[&prompt]) }));
+        Self { purpose: purpose.to_owned(), input, request }
+    }
+
+    /// What the exchange is known by: the same for the same purpose, functions and words, whatever
+    /// the ids, times and spaces in them.
+    pub fn key(&self) -> String {
+        let functions = serde_json::to_string(&self.request.tools).unwrap_or_default();
+        let said: Vec<String> = self.request.messages.iter().map(words).collect();
+        hash(&[&self.purpose, &normal(&functions), &normal(&said.join("\n"))])
+    }
+}
+
+/// Who says what in a message, calls of functions included.
+fn words(message: &ChatMessage) -> String {
+    let calls: Vec<String> = message
+        .tool_calls
+        .iter()
+        .filter_map(|call| call.function.as_ref())
+        .map(|call| format!("{}({})", call.name, call.arguments))
+        .collect();
+    format!("{}: {} {}", message.role, message.plain_text(), calls.join(" "))
+}
+
+/// SHA-256 of all parts, in hexadecimal.
+pub fn hash(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.len().to_be_bytes());
+        digest.update(part.as_bytes());
+    }
+    hex::encode(digest.finalize())
+}
+
+/// A text without what differs from one time to the next: ids, times, hashes, spaces, secrets.
+fn normal(text: &str) -> String {
+    let text = redact(text);
+    let text = VARYING.replace_all(&text, "<id>");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+static VARYING: LazyLock<Regex> = LazyLock::new(|| {
+    let uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
+    let time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)";
+    let digest = r"\b[0-9a-f]{64}\b";
+    let all = format!("{uuid}|{time}|{digest}");
+    #[expect(clippy::expect_used, reason = "the expression is ours and a test compiles it")]
+    Regex::new(&all).expect("a fixed expression")
+});
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::ToolDefinition;
+
+    use super::*;
+
+    fn exchange(purpose: &str, text: &str) -> Exchange {
+        let messages = vec![ChatMessage::text("user", text)];
+        let request = ChatRequest { messages, ..ChatRequest::default() };
+        Exchange::new(purpose, Value::Null, request)
+    }
+
+    #[test]
+    fn a_key_stays_when_only_ids_times_spaces_and_secrets_differ() {
+        let first = exchange(
+            "plan",
+            "task 0193a4b2-0000-7000-8000-000000000001 at 2026-11-15T12:00:00.123Z\n  api_key=abcdefgh12345678",
+        );
+        let second = exchange(
+            "plan",
+            "task 0193a4b2-0000-7000-8000-0000000000ff at 2027-01-01T00:00:00+01:00 api_key=zyxwvuts87654321",
+        );
+
+        assert_eq!(first.key(), second.key());
+    }
+
+    #[test]
+    fn a_key_changes_with_purpose_words_and_functions() {
+        let base = exchange("plan", "wash the car");
+        let mut with_function = base.clone();
+        with_function.request.tools.push(ToolDefinition::function("respond", "", json!({})));
+        let others = [exchange("verify", "wash the car"), exchange("plan", "wash the cat")];
+
+        assert!(others.iter().chain([&with_function]).all(|other| other.key() != base.key()));
+        let mut hotter = base.clone();
+        hotter.request.temperature = Some(2.0);
+        assert_eq!(hotter.key(), base.key());
+    }
+
+    #[test]
+    fn the_call_log_gets_purpose_and_hash() {
+        let metadata = exchange("plan", "x").request.metadata.unwrap();
+
+        assert_eq!(metadata["purpose"], "plan");
+        assert_eq!(metadata["prompt_hash"].as_str().map(str::len), Some(64));
+    }
+}
