@@ -1,4 +1,4 @@
-//! Databases for tests, one fresh one per call.
+//! Databases for tests, one fresh one per call, and a [`provider`] of models that answers as told.
 //!
 //! Start at [`postgres_database`] and [`sqlite_database`]. PostgreSQL comes from a private server
 //! that all test processes of this workspace share; it is started by the first that needs it and
@@ -10,6 +10,7 @@
 mod contents;
 mod database;
 mod durable;
+pub mod provider;
 mod query;
 mod secrets;
 mod server;

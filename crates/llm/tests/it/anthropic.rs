@@ -1,0 +1,86 @@
+//! Anthropic's API, whole and streamed.
+
+use cynode_llm::{Collector, ProviderKind, refusal};
+use cynode_testkit::provider::Answer;
+use cynode_wire::openai::{ToolCall, ToolDefinition, Usage};
+use serde_json::json;
+
+use crate::harness::{Harness, SECRET, request};
+
+#[tokio::test]
+async fn a_forced_tool_is_said_in_the_words_of_the_messages_api() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+    harness.provider.script([Answer::call("decide", json!({"choice": "a"}))]);
+    let tool = ToolDefinition::function("decide", "Decides.", json!({"type": "object"}));
+    let mut request = request();
+    request.tool_choice = tool.forced();
+    request.tools = vec![tool];
+
+    let answer = harness.client.chat(&request, Some(&harness.secret)).await.unwrap();
+
+    let call = ToolCall::function("toolu_1", "decide", "{\"choice\":\"a\"}");
+    assert_eq!(answer.message().unwrap().tool_calls, [call]);
+    assert_eq!(answer.choices[0].finish_reason.as_deref(), Some("tool_calls"));
+    let seen = &harness.provider.requests()[0];
+    assert_eq!(seen.path, "/v1/messages");
+    assert_eq!(seen.header("x-api-key"), Some(SECRET));
+    assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
+    assert_eq!(seen.body["tool_choice"], json!({"type": "tool", "name": "decide"}));
+}
+
+#[tokio::test]
+async fn pieces_are_said_in_the_words_of_openai() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+
+    let (pieces, error) = harness.stream(Answer::text("one two three").with_usage(30, 3)).await;
+
+    assert_eq!(error, None);
+    assert_eq!(pieces[0].choices[0].delta.role.as_deref(), Some("assistant"));
+    let mut collector = Collector::default();
+    for piece in &pieces {
+        collector.push(piece);
+    }
+    let answer = collector.finish();
+    assert_eq!(answer.text(), "one two three");
+    assert_eq!(answer.choices[0].finish_reason.as_deref(), Some("stop"));
+    assert_eq!(answer.usage, Some(Usage::new(30, 3)));
+    assert_eq!(answer.model, "scripted-model");
+}
+
+#[tokio::test]
+async fn calls_come_in_pieces_too() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+    let asked = [("read", json!({"path": "a"})), ("list", json!({}))];
+
+    let (pieces, error) = harness.stream(Answer::calls(asked)).await;
+
+    assert_eq!(error, None);
+    let mut collector = Collector::default();
+    for piece in &pieces {
+        collector.push(piece);
+    }
+    let calls = collector.finish().message().unwrap().tool_calls.clone();
+    let expected = [
+        ToolCall::function("toolu_1", "read", "{\"path\":\"a\"}"),
+        ToolCall::function("toolu_2", "list", "{}"),
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_apart_from_an_answer() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+
+    let answer = harness.chat(Answer::refusal("No.")).await.unwrap();
+
+    assert_eq!(refusal(&answer), Some("No."));
+}
+
+#[tokio::test]
+async fn the_models_are_listed() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+
+    let models = harness.client.models(Some(&harness.secret)).await;
+
+    assert_eq!(models.unwrap(), ["scripted-model"]);
+}

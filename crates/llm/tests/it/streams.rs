@@ -1,0 +1,130 @@
+//! Streams: pieces as they come, breaks, stalls and clients that go away.
+
+use cynode_llm::lane::{Lane, LaneOptions};
+use cynode_llm::{Limits, Phase, Provider as _, ProviderError, ProviderKind};
+use cynode_testkit::provider::Answer;
+use cynode_wire::openai::{ChatChunk, Usage};
+use futures_util::StreamExt as _;
+
+use crate::harness::{Harness, request, words};
+
+const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAi, ProviderKind::Anthropic];
+
+#[tokio::test]
+async fn pieces_come_in_order_and_the_last_says_what_it_cost() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+
+    let (pieces, error) = harness.stream(Answer::text("one two three")).await;
+
+    assert_eq!(error, None);
+    let said: Vec<&str> = pieces.iter().map(ChatChunk::text).filter(|it| !it.is_empty()).collect();
+    assert_eq!(said, ["one ", "two ", "three"]);
+    assert_eq!(pieces.last().unwrap().usage, Some(Usage::new(11, 7)));
+    let sent = &harness.provider.requests()[0].body;
+    assert_eq!(sent["stream"], true);
+    assert_eq!(sent["stream_options"]["include_usage"], true);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_never_taken_for_whole() {
+    for kind in BOTH {
+        let harness = Harness::new(kind);
+
+        let answer = Answer::text("one two three").breaking_off_after(4);
+        let (pieces, error) = harness.stream(answer).await;
+
+        assert_eq!(error, Some(ProviderError::Truncated), "{kind:?}");
+        assert!("one two three".starts_with(&words(&pieces)), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_politely_but_too_early_is_not_whole_either() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+    let begun = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\n";
+
+    let (pieces, error) = harness.stream(Answer::raw("text/event-stream", begun)).await;
+
+    assert_eq!((words(&pieces).as_str(), error), ("one", Some(ProviderError::Truncated)));
+}
+
+#[tokio::test]
+async fn a_stream_that_stalls_is_given_up() {
+    let harness = Harness::hasty(ProviderKind::OpenAi);
+
+    let (_, error) = harness.stream(Answer::text("one two").stalling_after(2)).await;
+
+    assert_eq!(error, Some(ProviderError::Timeout { phase: Phase::GoOn }));
+    harness.provider.until_abandoned(1).await;
+}
+
+#[tokio::test]
+async fn dropping_a_stream_ends_the_request() {
+    for kind in BOTH {
+        let harness = Harness::new(kind);
+        let mut stream =
+            harness.open(Answer::text("one two three").stalling_after(3)).await.unwrap();
+        assert!(stream.next().await.unwrap().is_ok());
+
+        drop(stream);
+
+        harness.provider.until_abandoned(1).await;
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_is_no_json_ends_the_stream() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+
+    let (_, error) = harness.stream(Answer::invalid_event()).await;
+
+    assert!(matches!(error, Some(ProviderError::Malformed { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_a_stream_is_told_by_its_class() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+    let body = "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\"}}\n\n";
+
+    let (_, error) = harness.stream(Answer::raw("text/event-stream", body)).await;
+
+    assert_eq!(error, Some(ProviderError::Unavailable { status: 200, retry_after: None }));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_stream_is_not_read_as_one() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+
+    let (_, error) = harness.stream(Answer::wrong_schema()).await;
+
+    assert!(matches!(error, Some(ProviderError::Malformed { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_event_larger_than_the_limit_is_not_kept() {
+    let limits = Limits { event_bytes: 1000, ..Limits::default() };
+    let harness = Harness::with_limits(ProviderKind::OpenAi, limits);
+
+    let (_, error) = harness.stream(Answer::pieces([&*"x".repeat(5000)])).await;
+
+    assert_eq!(error, Some(ProviderError::TooLarge { limit: 1000 }));
+}
+
+#[tokio::test]
+async fn a_lane_asks_again_before_the_first_piece_and_never_after() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+    let lane = Lane::new(harness.client.clone(), LaneOptions::default());
+    harness.provider.script([
+        Answer::rate_limited(0),
+        Answer::server_error(),
+        Answer::text("one two three").breaking_off_after(3),
+        Answer::text("never asked for"),
+    ]);
+
+    let stream = lane.stream(&request(), Some(&harness.secret)).await.unwrap();
+    let pieces: Vec<_> = stream.collect().await;
+
+    assert!(pieces[0].is_ok());
+    assert_eq!(pieces.last().unwrap(), &Err(ProviderError::Truncated));
+    assert_eq!(harness.provider.unread(), 1);
+}
