@@ -1,0 +1,211 @@
+//! The instructions of a role: a directory of texts, read once at the start.
+//!
+//! The files are those that end in `.md` or `.txt`, in the order of their names. The first is the
+//! baseline; the others follow it. Without a configured directory, the texts inside this program are
+//! used, which are those of the repository's `instructions/`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cynode_agent::context::Instructions;
+use cynode_wire::handoff::AgentRole;
+
+use crate::PmaOptions;
+
+/// More would crowd out the work in every request to a model.
+const MAX_BYTES: u64 = 128 * 1024;
+
+const PROJECT_MANAGER: [&str; 2] = [
+    include_str!("../../../instructions/project_manager/01_baseline.md"),
+    include_str!("../../../instructions/project_manager/02_tools.md"),
+];
+const PROJECT_ANALYST: [&str; 2] = [
+    include_str!("../../../instructions/project_analyst/01_baseline.md"),
+    include_str!("../../../instructions/project_analyst/02_tools.md"),
+];
+
+/// Why there are no instructions.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The directory cannot be read.
+    #[error(
+        "the instructions of the {role} in {} cannot be read: {cause}; create the directory, or point --instructions-root elsewhere",
+        path.display()
+    )]
+    Unreadable {
+        /// For which role.
+        role: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// There is no text in the directory.
+    #[error(
+        "the instructions of the {role} in {} are empty: add at least 01_baseline.md with text in it",
+        path.display()
+    )]
+    Empty {
+        /// For which role.
+        role: &'static str,
+        /// Where.
+        path: PathBuf,
+    },
+    /// There is too much of it.
+    #[error("the instructions of the {role} in {} have more than {MAX_BYTES} bytes: shorten them", path.display())]
+    TooLarge {
+        /// For which role.
+        role: &'static str,
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+/// Instructions, and where they came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// The texts.
+    pub instructions: Instructions,
+    /// The directory, or words for what is inside the program.
+    pub origin: String,
+}
+
+impl Bundle {
+    /// Reads the instructions of `role` from where the options say. No role has those of the other
+    /// unless a path says so.
+    pub fn load(options: &PmaOptions, role: AgentRole) -> Result<Self, BundleError> {
+        let own = match role {
+            AgentRole::ProjectManager => &options.instructions_project_manager,
+            AgentRole::ProjectAnalyst => &options.instructions_project_analyst,
+        };
+        let in_root = || options.instructions_root.as_ref().map(|root| root.join(role.as_str()));
+        match own.clone().or_else(in_root) {
+            Some(path) => read(&path, role),
+            None => Ok(embedded(role)),
+        }
+    }
+}
+
+fn embedded(role: AgentRole) -> Bundle {
+    let [baseline, rest] = match role {
+        AgentRole::ProjectManager => PROJECT_MANAGER,
+        AgentRole::ProjectAnalyst => PROJECT_ANALYST,
+    };
+    let instructions = Instructions { baseline: baseline.to_owned(), role: rest.to_owned() };
+    Bundle { instructions, origin: format!("instructions/{} in this program", role.as_str()) }
+}
+
+fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
+    let (named, path) = (role.as_str(), path.to_owned());
+    let texts = texts(&path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::FileTooLarge => BundleError::TooLarge { role: named, path: path.clone() },
+        _ => BundleError::Unreadable { role: named, path: path.clone(), cause },
+    })?;
+    let mut texts = texts.into_iter().filter(|text| !text.trim().is_empty());
+    let Some(baseline) = texts.next() else {
+        return Err(BundleError::Empty { role: named, path });
+    };
+    let role = texts.collect::<Vec<_>>().join("\n\n");
+    Ok(Bundle { instructions: Instructions { baseline, role }, origin: path.display().to_string() })
+}
+
+fn texts(path: &Path) -> io::Result<Vec<String>> {
+    let mut files = vec![];
+    for entry in fs::read_dir(path)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|kind| kind == "md" || kind == "txt") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    let mut bytes = 0;
+    let mut texts = vec![];
+    for file in files {
+        bytes += fs::metadata(&file)?.len();
+        if bytes > MAX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        texts.push(fs::read_to_string(file)?);
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(root: &Path) -> PmaOptions {
+        PmaOptions { instructions_root: Some(root.to_owned()), ..PmaOptions::default() }
+    }
+
+    #[test]
+    fn each_role_has_instructions_of_its_own_by_default() {
+        let manager = Bundle::load(&PmaOptions::default(), AgentRole::ProjectManager).unwrap();
+        let analyst = Bundle::load(&PmaOptions::default(), AgentRole::ProjectAnalyst).unwrap();
+
+        assert!(manager.instructions.baseline.starts_with("# Project manager"));
+        assert!(analyst.instructions.baseline.starts_with("# Project analyst"));
+        assert_ne!(manager.instructions.role, analyst.instructions.role);
+        assert!(manager.origin.contains("in this program"), "{}", manager.origin);
+    }
+
+    #[test]
+    fn texts_are_read_in_the_order_of_their_names_and_the_first_is_the_baseline() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("project_manager");
+        fs::create_dir(&dir).unwrap();
+        for (name, text) in
+            [("03_c.txt", "third"), ("01_a.md", "first"), ("02_b.md", "second"), ("x.json", "{}")]
+        {
+            fs::write(dir.join(name), text).unwrap();
+        }
+
+        let bundle = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap();
+
+        assert_eq!(bundle.instructions.baseline, "first");
+        assert_eq!(bundle.instructions.role, "second\n\nthird");
+        assert_eq!(bundle.origin, dir.display().to_string());
+    }
+
+    #[test]
+    fn the_path_of_a_role_beats_the_root_and_says_nothing_of_the_other_role() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("own.md"), "own").unwrap();
+        let options = PmaOptions {
+            instructions_project_analyst: Some(root.path().to_owned()),
+            ..PmaOptions::default()
+        };
+
+        let analyst = Bundle::load(&options, AgentRole::ProjectAnalyst).unwrap();
+        let manager = Bundle::load(&options, AgentRole::ProjectManager).unwrap();
+
+        assert_eq!(analyst.instructions.baseline, "own");
+        assert!(manager.instructions.baseline.starts_with("# Project manager"));
+    }
+
+    #[test]
+    fn missing_and_empty_instructions_are_refused_with_what_to_do() {
+        let root = tempfile::tempdir().unwrap();
+        let missing = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let dir = root.path().join("project_manager");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("01_baseline.md"), " \n").unwrap();
+        let empty = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+
+        assert!(missing.to_string().contains("create the directory"), "{missing}");
+        assert!(empty.to_string().contains("add at least 01_baseline.md"), "{empty}");
+    }
+
+    #[test]
+    fn instructions_that_would_crowd_out_the_work_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("project_manager");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("01_baseline.md"), "x".repeat(200 * 1024)).unwrap();
+
+        let refused = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+
+        assert!(matches!(refused, BundleError::TooLarge { .. }), "{refused}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Landlock: which files are in reach, and which port.
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
+};
+
+use super::Needs;
+
+/// The newest rules this code knows; an older kernel enforces those it has.
+const RULES: ABI = ABI::V6;
+/// Since this one the network has rules.
+const NETWORK: ABI = ABI::V4;
+/// What names and certificates are looked up in. A path that is not there is passed over.
+const READABLE: [&str; 14] = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/ld.so.cache",
+    "/etc/ssl",
+    "/etc/pki",
+    "/usr/share/ca-certificates",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+];
+const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
+
+/// Puts files and ports out of reach. Says whether those for files and for ports are enforced.
+pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let socket_dir = needs.socket_dir.as_slice();
+    let files = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RULES))?
+        .scope(Scope::from_all(RULES))?
+        .create()?
+        .add_rules(path_beneath_rules(READABLE, read))?
+        .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile))?
+        .add_rules(path_beneath_rules(socket_dir, AccessFs::RemoveFile))?
+        .restrict_self()?;
+    let network = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessNet::from_all(NETWORK))?
+        .create()?
+        .add_rule(NetPort::new(needs.orchestrator_port, AccessNet::ConnectTcp))?
+        .restrict_self()?;
+    let is_enforced = |status| status != RulesetStatus::NotEnforced;
+    Ok((is_enforced(files.ruleset), is_enforced(network.ruleset)))
+}

@@ -1,0 +1,11 @@
+//! The `cynode-pma` binary.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cynode_pma::Cli;
+
+fn main() -> anyhow::Result<ExitCode> {
+    // No thread may start before the process is confined, so there is no runtime here.
+    cynode_pma::start(Cli::parse())
+}

@@ -1,0 +1,212 @@
+//! Section `[pma]` of `cynode.toml`.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use cynode_runtime::config::{Fault, Section};
+use cynode_wire::handoff::AgentRole;
+use serde::{Deserialize, Serialize};
+
+const OPEN: RangeInclusive<u32> = 1..=1024;
+const ROLES: &str = "project_manager or project_analyst";
+const LISTEN: &str = "unix:/path or a port of this machine, such as 127.0.0.1:12090";
+
+/// Section `[pma]` of `cynode.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PmaOptions {
+    /// The role for the life of the process; there is no default.
+    pub role: Option<String>,
+    /// Where work is handed over; `run/pma/<role>.sock` in the data directory when absent.
+    pub listen: Option<String>,
+    /// Address of the orchestrator.
+    pub orchestrator_url: String,
+    /// File with the secret that the orchestrator presents; `pma.secret` in the data directory when
+    /// absent.
+    pub secret_file: Option<PathBuf>,
+    /// Directory with the instructions of both roles; those inside the program when absent.
+    pub instructions_root: Option<PathBuf>,
+    /// Directory with the instructions of the project manager; `project_manager` in the root when
+    /// absent.
+    pub instructions_project_manager: Option<PathBuf>,
+    /// Directory with the instructions of analysts; `project_analyst` in the root when absent.
+    pub instructions_project_analyst: Option<PathBuf>,
+    /// How many handoffs are worked on at once.
+    pub max_open: u32,
+    /// Whether the process refuses to start where the kernel cannot confine it.
+    pub require_confinement: bool,
+}
+
+impl Default for PmaOptions {
+    fn default() -> Self {
+        Self {
+            role: None,
+            listen: None,
+            orchestrator_url: "http://127.0.0.1:12080".to_owned(),
+            secret_file: None,
+            instructions_root: None,
+            instructions_project_manager: None,
+            instructions_project_analyst: None,
+            max_open: 32,
+            require_confinement: false,
+        }
+    }
+}
+
+impl Section for PmaOptions {
+    const NAME: &'static str = "pma";
+    const ENV_ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("PMA_ROLE", "role"),
+        ("PMA_LISTEN_ADDR", "listen"),
+        ("PMA_INSTRUCTIONS_ROOT", "instructions_root"),
+        ("PMA_INSTRUCTIONS_PROJECT_MANAGER", "instructions_project_manager"),
+        ("PMA_INSTRUCTIONS_PROJECT_ANALYST", "instructions_project_analyst"),
+    ];
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = vec![];
+        if let Some(role) = &self.role
+            && role_named(role).is_none()
+        {
+            faults.push(Fault::new("pma.role", format!("{role:?}"), ROLES));
+        }
+        if let Some(listen) = &self.listen
+            && Address::parse(listen).is_none()
+        {
+            faults.push(Fault::new("pma.listen", format!("{listen:?}"), LISTEN));
+        }
+        if !OPEN.contains(&self.max_open) {
+            let allowed = format!("{} to {}", OPEN.start(), OPEN.end());
+            faults.push(Fault::new("pma.max_open", self.max_open, allowed));
+        }
+        faults
+    }
+}
+
+impl PmaOptions {
+    /// The role, which somebody must have chosen.
+    pub fn role(&self) -> anyhow::Result<AgentRole> {
+        match self.role.as_deref().and_then(role_named) {
+            Some(role) => Ok(role),
+            None => bail!(
+                "no role was chosen: pass --role={ROLES}, or set role in [pma] of the config file, or PMA_ROLE"
+            ),
+        }
+    }
+
+    /// Where work is handed over.
+    pub fn address(&self, role: AgentRole, data_dir: &Path) -> anyhow::Result<Address> {
+        let Some(listen) = &self.listen else {
+            return Ok(Address::Unix(data_dir.join(format!("run/pma/{}.sock", role.as_str()))));
+        };
+        match Address::parse(listen) {
+            Some(address) => Ok(address),
+            None => bail!("pma.listen is {listen:?}; allowed is {LISTEN}"),
+        }
+    }
+
+    /// Where the secret is that the orchestrator presents.
+    pub fn secret_file(&self, data_dir: &Path) -> PathBuf {
+        self.secret_file.clone().unwrap_or_else(|| data_dir.join("pma.secret"))
+    }
+}
+
+fn role_named(word: &str) -> Option<AgentRole> {
+    AgentRole::ALL.into_iter().find(|role| role.as_str() == word)
+}
+
+/// Where work is handed over: never where another machine could knock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// A port of this machine.
+    Loopback(SocketAddr),
+}
+
+impl Address {
+    fn parse(listen: &str) -> Option<Self> {
+        if let Some(path) = listen.strip_prefix("unix:") {
+            return (!path.is_empty()).then(|| Self::Unix(PathBuf::from(path)));
+        }
+        let mut found = listen.to_socket_addrs().ok()?;
+        found.find(|address| address.ip().is_loopback()).map(Self::Loopback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser;
+    use cynode_runtime::config::{Sources, load};
+
+    use super::*;
+    use crate::Cli;
+
+    fn loaded(arguments: &[&str], file: Option<&str>, env: &[(&str, &str)]) -> PmaOptions {
+        let cli = Cli::parse_from([&["cynode-pma"], arguments].concat());
+        let flags = toml::Table::try_from(&cli).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cynode.toml");
+        std::fs::write(&path, file.unwrap_or_default()).unwrap();
+        let env: BTreeMap<_, _> =
+            env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        load(&Sources { file: Some(path), env, flags }).unwrap()
+    }
+
+    #[test]
+    fn a_flag_beats_the_file_and_the_file_beats_the_environment_for_the_role() {
+        let (manager, analyst) = ("project_manager", "project_analyst");
+        let file = format!("[pma]\nrole = \"{analyst}\"\n");
+        let env = [("PMA_ROLE", manager)];
+
+        let flag = loaded(&["--role", manager], Some(&file), &[("PMA_ROLE", analyst)]);
+        assert_eq!(flag.role().unwrap(), AgentRole::ProjectManager);
+        assert_eq!(loaded(&[], Some(&file), &env).role().unwrap(), AgentRole::ProjectAnalyst);
+        assert_eq!(loaded(&[], None, &env).role().unwrap(), AgentRole::ProjectManager);
+        let nobody = loaded(&[], None, &[]).role().unwrap_err().to_string();
+        assert!(nobody.contains("pass --role="), "{nobody}");
+    }
+
+    #[test]
+    fn the_paths_of_instructions_are_found_by_flag_file_and_environment() {
+        let root = "PMA_INSTRUCTIONS_ROOT";
+        let file = "[pma]\ninstructions_root = \"/file\"\n";
+
+        let flag = loaded(&["--instructions-root", "/flag"], Some(file), &[(root, "/env")]);
+        assert_eq!(flag.instructions_root, Some(PathBuf::from("/flag")));
+        let from_file = loaded(&[], Some(file), &[(root, "/env")]);
+        assert_eq!(from_file.instructions_root, Some(PathBuf::from("/file")));
+        let from_env = loaded(&[], None, &[(root, "/env")]);
+        assert_eq!(from_env.instructions_root, Some(PathBuf::from("/env")));
+        let own = loaded(&[], None, &[("PMA_INSTRUCTIONS_PROJECT_ANALYST", "/own")]);
+        assert_eq!(own.instructions_project_analyst, Some(PathBuf::from("/own")));
+    }
+
+    #[test]
+    fn the_project_manager_listens_on_this_machine_only() {
+        assert_eq!(Address::parse("unix:/run/p"), Some(Address::Unix(PathBuf::from("/run/p"))));
+        let loopback = Address::parse("127.0.0.1:7");
+        assert_eq!(loopback, Some(Address::Loopback("127.0.0.1:7".parse().unwrap())));
+        for elsewhere in ["0.0.0.0:7", "192.0.2.1:7", "[::]:7", "unix:", "7"] {
+            assert_eq!(Address::parse(elsewhere), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn every_fault_of_the_section_is_reported_at_once() {
+        let options = PmaOptions {
+            role: Some("boss".to_owned()),
+            listen: Some("0.0.0.0:1".to_owned()),
+            max_open: 0,
+            ..PmaOptions::default()
+        };
+
+        let keys: Vec<_> = options.faults().into_iter().map(|fault| fault.key).collect();
+
+        assert_eq!(keys, ["pma.role", "pma.listen", "pma.max_open"]);
+    }
+}

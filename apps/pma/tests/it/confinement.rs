@@ -1,0 +1,30 @@
+//! What the process cannot do, whatever it is told.
+
+use std::fs;
+
+use crate::process::Place;
+
+#[test]
+fn the_process_cannot_start_programs_write_files_or_open_the_database() {
+    let place = Place::new();
+    let database = place.dir.path().join("cynode.db");
+    fs::write(&database, "rows").unwrap();
+    for role in ["project_manager", "project_analyst"] {
+        let path = database.to_str().unwrap();
+        let ended = place
+            .command(&["--role", role, "--require-confinement", "--probe", path])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ended.stdout).unwrap();
+        let words = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.success(), "{words}");
+        let tried: serde_json::Value = serde_json::from_str(&said).unwrap();
+        for what in ["exec", "write", "write_in_place", "remove", "read", "list", "connect"] {
+            assert_eq!(tried[what], "permission denied", "{role} {what}: {tried}");
+        }
+        assert_eq!(tried["thread"], "done", "{tried}");
+    }
+
+    assert_eq!(fs::read(&database).unwrap(), b"rows");
+    assert!(!place.dir.path().join("cynode.probe").exists());
+}

@@ -1,0 +1,65 @@
+//! What the process needs to start, and which value wins.
+
+use std::fs;
+
+use crate::process::Place;
+
+/// What a process that does not start says.
+fn refusal(place: &Place, arguments: &[&str], env: &[(&str, &str)]) -> String {
+    let mut command = place.command(arguments);
+    let ended = command.envs(env.iter().copied()).output().unwrap();
+    assert!(!ended.status.success());
+    String::from_utf8(ended.stderr).unwrap()
+}
+
+#[test]
+fn a_process_without_a_role_says_how_to_choose_one() {
+    let said = refusal(&Place::new(), &[], &[]);
+
+    assert!(said.contains("no role was chosen: pass --role="), "{said}");
+}
+
+#[test]
+fn the_role_of_a_process_is_taken_from_flag_then_file_then_environment() {
+    let place = Place::new();
+    let root = place.dir.path().join("nowhere");
+    let root = root.to_str().unwrap();
+    // Instructions are looked for in the directory of the role, so what is missing tells the role.
+    let arguments = ["--instructions-root", root];
+    let (manager, analyst) = ("nowhere/project_manager", "nowhere/project_analyst");
+
+    let from_env = refusal(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    assert!(from_env.contains(manager), "{from_env}");
+
+    fs::write(place.dir.path().join("cynode.toml"), "[pma]\nrole = \"project_analyst\"\n").unwrap();
+    let from_file = refusal(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    assert!(from_file.contains(analyst), "{from_file}");
+
+    let flags = ["--role", "project_manager", "--instructions-root", root];
+    let from_flag = refusal(&place, &flags, &[("PMA_ROLE", "project_analyst")]);
+    assert!(from_flag.contains(manager), "{from_flag}");
+}
+
+#[test]
+fn a_process_without_instructions_or_secret_says_what_to_do() {
+    let place = Place::new();
+    let empty = place.dir.path().join("own");
+    fs::create_dir(&empty).unwrap();
+    let path = empty.to_str().unwrap();
+    let role = ["--role", "project_manager"];
+
+    let own = [role.as_slice(), &["--instructions-project-manager", path]].concat();
+    let said = refusal(&place, &own, &[]);
+    assert!(said.contains("are empty: add at least 01_baseline.md"), "{said}");
+
+    fs::remove_file(place.dir.path().join("pma.secret")).unwrap();
+    let said = refusal(&place, &role, &[]);
+    assert!(said.contains("pma.secret"), "{said}");
+}
+
+#[test]
+fn a_process_that_others_could_reach_over_the_network_does_not_start() {
+    let said = refusal(&Place::new(), &["--role=project_manager", "--listen=0.0.0.0:0"], &[]);
+
+    assert!(said.contains("pma.listen is \"0.0.0.0:0\""), "{said}");
+}
