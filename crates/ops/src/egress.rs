@@ -2,29 +2,50 @@
 //!
 //! Start at [`Egress::chat`] and [`Egress::stream`]; [`Inference`] says who asks and for what. A name of
 //! a model becomes candidates in the order of the caller's [`Routing`] (`choose`); each is held against
-//! access rules (`policy`) and the budget (`budget`) before anything is sent.
+//! access rules (`decide`) and the budget (`budget`) before anything is sent, and its answer is looked
+//! through for secrets (`scan`).
 //!
-//! Invariants: nothing is sent without an allowing decision on record; secrets of providers are seen
+//! Invariants: no answer is given out whose decision is not on record; secrets of providers are seen
 //! by nobody but the call itself; every call has a row that says what came of it, also when whoever
-//! asked went away.
+//! asked went away (`record`).
 
+mod budget;
+mod call;
+mod choose;
+mod decide;
 mod inference;
+mod lanes;
+mod look;
+mod offers;
+mod pieces;
+mod prices;
+mod providers;
+mod record;
 mod routing;
+mod scan;
+mod snapshot;
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 
 use cynode_domain::model::ProviderKind;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::Tasks;
 use cynode_store::Store;
-use cynode_wire::models::ModelsView;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
+use cynode_wire::openai::ChatChunk;
 use futures_util::Stream;
 
-use crate::{Caller, Signals};
+use crate::Signals;
+use crate::credentials::{CredentialError, Credentials};
+use crate::preferences::PreferenceError;
+use lanes::Lanes;
+use snapshot::Snapshot;
 
+pub use cynode_llm::ProviderError;
 pub use cynode_wire::models::ModelView;
 pub use inference::Inference;
+pub use look::{CallsError, CallsWanted};
+pub use providers::ProviderAdminError;
 pub use routing::Routing;
 
 /// Why a model was not asked, or did not answer.
@@ -58,9 +79,47 @@ pub enum EgressError {
         /// What it speaks.
         kind: ProviderKind,
     },
+    /// The provider failed; those that could have answered instead failed too.
+    #[error("provider \"{provider}\": {cause}")]
+    Provider {
+        /// The provider.
+        provider: String,
+        /// What went wrong.
+        cause: ProviderError,
+    },
+    /// The credential of the provider cannot be used: an administrator must look.
+    #[error("the credential for the provider cannot be used: {0}")]
+    Credential(#[from] CredentialError),
+    /// The caller's preferences cannot be read.
+    #[error("the preferences for this call cannot be read: {0}")]
+    Preferences(Box<PreferenceError>),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
+}
+
+impl EgressError {
+    /// Whether another provider may be asked instead: nothing of an answer was given out, and the
+    /// request itself is not at fault.
+    fn is_about_the_provider(&self) -> bool {
+        match self {
+            Self::Denied(_) | Self::OverBudget(_) | Self::NoCredential { .. } => true,
+            Self::Provider { cause, .. } => matches!(
+                cause,
+                ProviderError::Unavailable { .. }
+                    | ProviderError::Connect { .. }
+                    | ProviderError::RateLimited { .. }
+                    | ProviderError::Busy
+                    | ProviderError::Resting
+            ),
+            Self::NoProvider
+            | Self::UnknownModel(_)
+            | Self::Ambiguous { .. }
+            | Self::Credential(_)
+            | Self::Preferences(_)
+            | Self::Store(_) => false,
+        }
+    }
 }
 
 /// The pieces of an answer. Dropping it gives the call up, which is recorded too.
@@ -68,43 +127,29 @@ pub type EgressStream = Pin<Box<dyn Stream<Item = Result<ChatChunk, EgressError>
 
 /// Asks models. Cheap to clone.
 #[derive(Clone)]
-#[expect(dead_code, reason = "filled in by the commits that follow")]
 pub struct Egress {
     store: Store,
     clock: SharedClock,
     signals: Signals,
+    credentials: Credentials,
+    /// For what must be written after a caller went away.
     tasks: Tasks,
+    lanes: Arc<Lanes>,
+    /// What calls were last decided by.
+    snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
 }
 
-#[expect(clippy::unused_async, reason = "filled in by the commits that follow")]
 impl Egress {
-    /// Asks providers kept in `store`; what must be written after a caller went away is left to
-    /// `tasks`.
-    pub fn new(store: Store, clock: SharedClock, signals: Signals, tasks: Tasks) -> Self {
-        Self { store, clock, signals, tasks }
-    }
-
-    /// The models that a caller may use.
-    pub async fn models(&self, _caller: &Caller) -> Result<ModelsView, EgressError> {
-        Ok(ModelsView::default())
-    }
-
-    /// Asks a model and waits for the whole answer.
-    pub async fn chat(
-        &self,
-        _inference: &Inference,
-        _request: ChatRequest,
-    ) -> Result<ChatCompletion, EgressError> {
-        Err(EgressError::NoProvider)
-    }
-
-    /// Asks a model for an answer in pieces. What fails before the first piece is an error here and
-    /// may have been tried at several providers; what fails later is an item of the stream.
-    pub async fn stream(
-        &self,
-        _inference: &Inference,
-        _request: ChatRequest,
-    ) -> Result<EgressStream, EgressError> {
-        Err(EgressError::NoProvider)
+    /// Asks providers kept in `store` with `credentials`; what must be written after a caller went away
+    /// is left to `tasks`.
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        signals: Signals,
+        credentials: Credentials,
+        tasks: Tasks,
+    ) -> Self {
+        let (lanes, snapshot) = (Arc::default(), Arc::default());
+        Self { store, clock, signals, credentials, tasks, lanes, snapshot }
     }
 }

@@ -1,0 +1,257 @@
+//! Asking: each candidate in turn until one answers.
+
+use std::sync::Arc;
+
+use cynode_domain::ids::CredentialId;
+use cynode_domain::model::InferenceOutcome;
+use cynode_domain::policy::Effect;
+use cynode_llm::lane::Lane;
+use cynode_llm::{Provider as _, ProviderError};
+use cynode_store::{EgressDecision, InferenceStore};
+use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+
+use super::choose::Candidate;
+use super::decide::{Decision, decide, resource};
+use super::record::Record;
+use super::snapshot::Standing;
+use super::{Egress, EgressError, EgressStream, Inference, lanes, pieces, prices, scan};
+
+/// A question, and who could answer it.
+struct Asked<'a> {
+    inference: &'a Inference,
+    request: ChatRequest,
+    prompt_hash: String,
+    standing: Standing,
+    candidates: Vec<Candidate>,
+}
+
+/// The right to ask one provider, decided and counted.
+struct Ticket {
+    record: Record,
+    provider: String,
+    lane: Arc<Lane>,
+    secret: Option<SecretString>,
+    decision: EgressDecision,
+}
+
+impl Egress {
+    /// Asks a model and waits for the whole answer.
+    pub async fn chat(
+        &self,
+        inference: &Inference,
+        request: ChatRequest,
+    ) -> Result<ChatCompletion, EgressError> {
+        let asked = self.prepare(inference, request).await?;
+        self.first(&asked, |ticket, request| self.send_whole(ticket, request)).await
+    }
+
+    /// Asks a model for an answer in pieces. What fails before the first piece is an error here and
+    /// may have been tried at several providers; what fails later is an item of the stream.
+    pub async fn stream(
+        &self,
+        inference: &Inference,
+        request: ChatRequest,
+    ) -> Result<EgressStream, EgressError> {
+        let asked = self.prepare(inference, request).await?;
+        self.first(&asked, |ticket, request| self.send_pieces(ticket, request)).await
+    }
+
+    async fn prepare<'a>(
+        &self,
+        inference: &'a Inference,
+        request: ChatRequest,
+    ) -> Result<Asked<'a>, EgressError> {
+        let standing = self.standing(inference).await?;
+        let candidates = self.candidates(inference, &standing, request.model.as_deref()).await?;
+        let given = inference.prompt_hash.as_ref();
+        let prompt_hash =
+            given.map_or_else(|| hash(&request), |hash| hash.chars().take(128).collect());
+        Ok(Asked { inference, request, prompt_hash, standing, candidates })
+    }
+
+    /// Asks one after the other until one answers, or fails in a way that is not its own fault.
+    async fn first<T, F>(
+        &self,
+        asked: &Asked<'_>,
+        send: impl Fn(Ticket, ChatRequest) -> F,
+    ) -> Result<T, EgressError>
+    where
+        F: Future<Output = Result<T, EgressError>>,
+    {
+        let mut refused = None;
+        let mut failed = None;
+        for candidate in &asked.candidates {
+            let ticket = match self.admit(asked, candidate).await {
+                Ok(ticket) => ticket,
+                Err(error) if error.is_about_the_provider() => {
+                    refused.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut request = asked.request.clone();
+            request.model = Some(candidate.model.clone());
+            match send(ticket, request).await {
+                Err(error) if error.is_about_the_provider() => {
+                    let name = &candidate.provider.name;
+                    tracing::warn!(provider = %name, %error, "provider {name} did not answer");
+                    failed.get_or_insert(error);
+                }
+                answer => return answer,
+            }
+        }
+        Err(failed.or(refused).unwrap_or(EgressError::NoProvider))
+    }
+
+    /// Decides whether this candidate may be asked; refusals are on record.
+    async fn admit(&self, asked: &Asked<'_>, candidate: &Candidate) -> Result<Ticket, EgressError> {
+        let Asked { inference, standing, .. } = asked;
+        let Candidate { provider, model } = candidate;
+        let known = &standing.known;
+        let price = prices::price(provider, model, &known.settings);
+        let named = (&*provider.name, &**model);
+        let record = Record::begin(self, inference, &asked.prompt_hash, named, price);
+        let (reason, is_allowed) =
+            match decide(inference, standing.is_admin, provider, &known.rules) {
+                Decision::Allow(reason) => (reason, true),
+                Decision::Deny(reason) => (reason, false),
+            };
+        let mut decision = self.decision(inference, &record, &provider.name, &reason);
+        if !is_allowed {
+            decision.decision = Effect::Deny;
+            self.note(decision).await?;
+            record.finish(InferenceOutcome::Denied, Some(reason.clone())).await?;
+            let name = &provider.name;
+            return Err(EgressError::Denied(format!(
+                "provider \"{name}\" may not be used: {reason}"
+            )));
+        }
+        let is_free = price.is_some_and(|price| price.input + price.output <= 0.0);
+        if !is_free && let Err(fault) = standing.budget.check(standing.spent, price.is_some()) {
+            record.finish(InferenceOutcome::OverBudget, Some(fault.clone())).await?;
+            return Err(EgressError::OverBudget(fault));
+        }
+        let credential = self.credential(inference, standing, candidate);
+        let (credential, secret) = match credential {
+            Ok(found) => found,
+            Err(error) => {
+                record.finish(InferenceOutcome::Failed, Some(error.to_string())).await?;
+                return Err(error);
+            }
+        };
+        decision.credential = credential;
+        let lane = match self.lanes.lane(provider) {
+            Ok(lane) => lane,
+            Err(error) => {
+                let cause = lanes::unreachable(error);
+                return Err(failed(record, provider.name.clone(), cause).await?);
+            }
+        };
+        Ok(Ticket { record, provider: provider.name.clone(), lane, secret, decision })
+    }
+
+    /// What a call to this candidate sends to prove who asks.
+    fn credential(
+        &self,
+        inference: &Inference,
+        standing: &Standing,
+        candidate: &Candidate,
+    ) -> Result<(Option<CredentialId>, Option<SecretString>), EgressError> {
+        let provider = &candidate.provider;
+        let who = (inference.caller.user, &*inference.groups);
+        let rows = &standing.known.credentials;
+        match self.credentials.pick(rows, &provider.name, who)? {
+            Some((id, secret)) => Ok((Some(id), Some(secret))),
+            None if provider.is_local => Ok((None, None)),
+            None => Err(EgressError::NoCredential {
+                provider: provider.name.clone(),
+                kind: provider.kind,
+            }),
+        }
+    }
+
+    fn decision(
+        &self,
+        inference: &Inference,
+        record: &Record,
+        provider: &str,
+        reason: &str,
+    ) -> EgressDecision {
+        EgressDecision {
+            call: record.id(),
+            at: self.clock.now(),
+            agent: inference.agent,
+            user: inference.caller.user,
+            task: inference.task,
+            resource: resource(provider),
+            decision: Effect::Allow,
+            reason: reason.to_owned(),
+            credential: None,
+            trace_id: inference.trace_id.clone(),
+        }
+    }
+
+    async fn note(&self, decision: EgressDecision) -> Result<(), EgressError> {
+        self.store
+            .append(move |tx| {
+                Box::pin(async move { Ok(tx.egress_decision_append(&decision).await?) })
+            })
+            .await
+    }
+
+    async fn send_whole(
+        &self,
+        ticket: Ticket,
+        request: ChatRequest,
+    ) -> Result<ChatCompletion, EgressError> {
+        let Ticket { mut record, provider, lane, secret, decision } = ticket;
+        let (noted, answer) =
+            tokio::join!(self.note(decision), lane.chat(&request, secret.as_ref()));
+        noted?;
+        match answer {
+            Ok(mut answer) => {
+                scan::clean_completion(&mut answer);
+                if let Some(usage) = &answer.usage {
+                    record.count(usage);
+                }
+                record.finish(InferenceOutcome::Success, None).await?;
+                Ok(answer)
+            }
+            Err(cause) => Err(failed(record, provider, cause).await?),
+        }
+    }
+
+    async fn send_pieces(
+        &self,
+        ticket: Ticket,
+        request: ChatRequest,
+    ) -> Result<EgressStream, EgressError> {
+        let Ticket { record, provider, lane, secret, decision } = ticket;
+        let (noted, begun) =
+            tokio::join!(self.note(decision), lane.stream(&request, secret.as_ref()));
+        noted?;
+        let wants_usage = request.stream_options.is_some_and(|options| options.include_usage);
+        match begun {
+            Ok(chunks) => Ok(pieces::pieces(chunks, record, provider, wants_usage)),
+            Err(cause) => Err(failed(record, provider, cause).await?),
+        }
+    }
+}
+
+/// Puts a failure of a provider on record.
+pub(super) async fn failed(
+    record: Record,
+    provider: String,
+    cause: ProviderError,
+) -> Result<EgressError, cynode_store::Error> {
+    record.finish(InferenceOutcome::Failed, Some(cause.to_string())).await?;
+    Ok(EgressError::Provider { provider, cause })
+}
+
+/// The SHA-256 of what is asked, in hex: messages and tools, whoever answers.
+fn hash(request: &ChatRequest) -> String {
+    let asked = serde_json::to_vec(&(&request.messages, &request.tools)).unwrap_or_default();
+    hex::encode(Sha256::digest(&asked))
+}

@@ -1,0 +1,91 @@
+//! Looking at what was asked and spent.
+
+use cynode_domain::ids::{InferenceId, RunId, TaskId};
+use cynode_store::{InferenceCall, InferenceFilter, InferenceStore};
+use cynode_wire::inferences::{InferenceTotals, InferenceView, InferencesView};
+use cynode_wire::page::PageQuery;
+
+use super::Egress;
+use crate::paging::PageRequest;
+use crate::{BadCursor, Caller};
+
+/// Why the record was not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum CallsError {
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+/// Which calls are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallsWanted {
+    /// In this run.
+    pub run: Option<RunId>,
+    /// For this task.
+    pub task: Option<TaskId>,
+    /// For this purpose.
+    pub purpose: Option<String>,
+}
+
+impl Egress {
+    /// A page of the caller's calls, newest first, and sums over all of them; everybody's for an
+    /// administrator.
+    pub async fn calls(
+        &self,
+        caller: &Caller,
+        wanted: CallsWanted,
+        query: &PageQuery,
+    ) -> Result<InferencesView, CallsError> {
+        let request = PageRequest::<InferenceId>::check(query)?;
+        let (before, fetch) = (request.before, request.fetch);
+        let CallsWanted { run, task, purpose } = wanted;
+        let filter = InferenceFilter { user: caller.own(), run, task, purpose, since: None };
+        let (found, sums) = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let found = tx.inference_list(&filter, before, fetch).await?;
+                    Ok::<_, CallsError>((found, tx.inference_sums(&filter).await?))
+                })
+            })
+            .await?;
+        let totals = InferenceTotals {
+            calls: sums.calls,
+            input_tokens: sums.input_tokens,
+            output_tokens: sums.output_tokens,
+            cost_micro_usd: sums.cost_micro_usd,
+            unpriced: sums.unpriced,
+        };
+        let calls = request.page(found, |call| call.id.to_string(), view);
+        Ok(InferencesView { calls, totals })
+    }
+}
+
+fn view(call: InferenceCall) -> InferenceView {
+    InferenceView {
+        id: call.id,
+        created_at: call.created_at,
+        purpose: call.purpose,
+        agent: call.agent,
+        user: call.user,
+        project: call.project,
+        task: call.task,
+        run: call.run,
+        thread: call.thread,
+        trace_id: call.trace_id,
+        provider: call.provider,
+        model: call.model,
+        prompt_hash: call.prompt_hash,
+        input_tokens: call.input_tokens,
+        output_tokens: call.output_tokens,
+        cost_micro_usd: call.cost_micro_usd,
+        latency_ms: call.latency_ms,
+        first_ms: call.first_ms,
+        outcome: call.outcome,
+        error: call.error,
+    }
+}

@@ -1,0 +1,123 @@
+//! What models cost.
+
+use std::collections::BTreeMap;
+
+use cynode_store::ModelProvider;
+use cynode_wire::models::Price;
+use cynode_wire::openai::Usage;
+use serde_json::Value;
+
+/// Prices in US dollars for a million tokens, input and output, by the beginning of a model's name. They
+/// are list prices of the end of 2025 and will age: what a provider's row or the setting
+/// `models.prices` says comes first.
+const USUAL: &[(&str, f64, f64)] = &[
+    ("claude-3-5-haiku", 0.8, 4.0),
+    ("claude-3-haiku", 0.25, 1.25),
+    ("claude-haiku-4", 1.0, 5.0),
+    ("claude-opus-4", 15.0, 75.0),
+    ("claude-opus-4-5", 5.0, 25.0),
+    ("claude-sonnet-4", 3.0, 15.0),
+    ("gpt-4.1", 2.0, 8.0),
+    ("gpt-4.1-mini", 0.4, 1.6),
+    ("gpt-4.1-nano", 0.1, 0.4),
+    ("gpt-4o", 2.5, 10.0),
+    ("gpt-4o-mini", 0.15, 0.6),
+    ("gpt-5", 1.25, 10.0),
+    ("gpt-5-mini", 0.25, 2.0),
+    ("gpt-5-nano", 0.05, 0.4),
+    ("o3", 2.0, 8.0),
+    ("o4-mini", 1.1, 4.4),
+];
+
+/// What a model of a provider costs, if anybody knows: the provider's row, the setting
+/// `models.prices` (by full name or by model), the usual price; one's own models cost nothing.
+pub(super) fn price(
+    provider: &ModelProvider,
+    model: &str,
+    settings: &BTreeMap<String, Value>,
+) -> Option<Price> {
+    let read = |value: &Value| serde_json::from_value::<Price>(value.clone()).ok();
+    let set = settings.get("models.prices");
+    let full = format!("{}/{model}", provider.name);
+    let said = provider.prices.get(model).and_then(read);
+    said.or_else(|| set?.get(&full).and_then(read))
+        .or_else(|| set?.get(model).and_then(read))
+        .or_else(|| provider.is_local.then_some(Price { input: 0.0, output: 0.0 }))
+        .or_else(|| usual(model))
+}
+
+fn usual(model: &str) -> Option<Price> {
+    let known = USUAL.iter().filter(|(name, ..)| model.starts_with(name));
+    let best = known.max_by_key(|(name, ..)| name.len())?;
+    Some(Price { input: best.1, output: best.2 })
+}
+
+/// What an answer cost, in millionths of a US dollar.
+pub(super) fn cost_micro_usd(price: Price, usage: &Usage) -> i64 {
+    // So many dollars for a million tokens are so many millionths of a dollar for one.
+    let tokens = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    let cost =
+        tokens(usage.prompt_tokens) * price.input + tokens(usage.completion_tokens) * price.output;
+    #[expect(clippy::cast_possible_truncation, reason = "a cast of a float saturates")]
+    let rounded = cost.ceil() as i64;
+    rounded
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use cynode_domain::model::{ProviderKind, ProviderUse};
+    use serde_json::json;
+
+    use super::*;
+
+    fn provider(is_local: bool, prices: Value) -> ModelProvider {
+        ModelProvider {
+            name: "p".to_owned(),
+            kind: ProviderKind::OpenAi,
+            base_url: String::new(),
+            is_local,
+            is_enabled: true,
+            allow: ProviderUse::Everyone,
+            models: vec![],
+            concurrency: 1,
+            prices,
+            version: 1,
+            updated_at: DateTime::UNIX_EPOCH,
+            updated_by: None,
+        }
+    }
+
+    fn input(provider: &ModelProvider, model: &str, set: Value) -> Option<f64> {
+        let settings = BTreeMap::from([("models.prices".to_owned(), set)]);
+        price(provider, model, &settings).map(|price| price.input)
+    }
+
+    #[test]
+    fn the_nearest_price_counts() {
+        let said = provider(false, json!({ "m": { "input": 1.0, "output": 1.0 } }));
+        let silent = provider(false, json!({}));
+        let set = json!({
+            "p/m": { "input": 2.0, "output": 1.0 },
+            "m": { "input": 3.0, "output": 1.0 },
+            "n": { "input": 4.0, "output": 1.0 },
+        });
+
+        assert_eq!(input(&said, "m", set.clone()), Some(1.0));
+        assert_eq!(input(&silent, "m", set.clone()), Some(2.0));
+        assert_eq!(input(&silent, "n", set.clone()), Some(4.0));
+        assert_eq!(input(&silent, "gpt-4o-mini-2024", set.clone()), Some(0.15));
+        assert_eq!(input(&silent, "unheard-of", set.clone()), None);
+        assert_eq!(input(&provider(true, json!({})), "unheard-of", set), Some(0.0));
+    }
+
+    #[test]
+    fn a_cost_is_counted_in_millionths_and_rounded_up() {
+        let price = Price { input: 0.15, output: 0.6 };
+
+        assert_eq!(cost_micro_usd(price, &Usage::new(1_000_000, 0)), 150_000);
+        assert_eq!(cost_micro_usd(price, &Usage::new(0, 1_000)), 600);
+        assert_eq!(cost_micro_usd(price, &Usage::new(1, 0)), 1);
+        assert_eq!(cost_micro_usd(price, &Usage::new(0, 0)), 0);
+    }
+}

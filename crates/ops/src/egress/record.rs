@@ -1,0 +1,118 @@
+//! One call on record: written when it ended, also when whoever asked went away.
+
+use cynode_domain::ids::InferenceId;
+use cynode_domain::model::InferenceOutcome;
+use cynode_store::{InferenceCall, InferenceStore, Store};
+use cynode_wire::models::Price;
+use cynode_wire::openai::Usage;
+use tokio::time::Instant;
+
+use super::prices::cost_micro_usd;
+use super::{Egress, Inference};
+
+const MAX_PURPOSE_CHARS: usize = 100;
+const MAX_ERROR_CHARS: usize = 300;
+
+/// A call under way. Dropped without [`Record::finish`], it is recorded as canceled.
+pub(super) struct Record {
+    id: InferenceId,
+    egress: Egress,
+    began: Instant,
+    price: Option<Price>,
+    /// What is known so far; nothing once it is written.
+    call: Option<InferenceCall>,
+}
+
+impl Record {
+    /// A call that begins now.
+    pub(super) fn begin(
+        egress: &Egress,
+        inference: &Inference,
+        prompt_hash: &str,
+        (provider, model): (&str, &str),
+        price: Option<Price>,
+    ) -> Self {
+        let id = InferenceId::generate();
+        let call = InferenceCall {
+            id,
+            created_at: egress.clock.now(),
+            purpose: inference.purpose.chars().take(MAX_PURPOSE_CHARS).collect(),
+            agent: inference.agent,
+            user: inference.caller.user,
+            project: inference.project,
+            task: inference.task,
+            run: inference.run,
+            thread: inference.thread,
+            trace_id: inference.trace_id.clone(),
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            prompt_hash: Some(prompt_hash.to_owned()),
+            input_tokens: None,
+            output_tokens: None,
+            cost_micro_usd: None,
+            latency_ms: 0,
+            first_ms: None,
+            outcome: InferenceOutcome::Canceled,
+            error: None,
+        };
+        Self { id, egress: egress.clone(), began: Instant::now(), price, call: Some(call) }
+    }
+
+    /// The call's id.
+    pub(super) fn id(&self) -> InferenceId {
+        self.id
+    }
+
+    /// The first piece has come.
+    pub(super) fn saw_first(&mut self) {
+        let elapsed = millis(self.began);
+        if let Some(call) = &mut self.call {
+            call.first_ms.get_or_insert(elapsed);
+        }
+    }
+
+    /// What the provider counted.
+    pub(super) fn count(&mut self, usage: &Usage) {
+        let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        if let Some(call) = &mut self.call {
+            call.input_tokens = Some(signed(usage.prompt_tokens));
+            call.output_tokens = Some(signed(usage.completion_tokens));
+            call.cost_micro_usd = self.price.map(|price| cost_micro_usd(price, usage));
+        }
+    }
+
+    /// Writes what came of it.
+    pub(super) async fn finish(
+        mut self,
+        outcome: InferenceOutcome,
+        error: Option<String>,
+    ) -> Result<(), cynode_store::Error> {
+        let Some(mut call) = self.call.take() else { return Ok(()) };
+        let latency_ms = millis(self.began);
+        let error = error.map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
+        (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
+        write(&self.egress.store, call).await
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let Some(mut call) = self.call.take() else { return };
+        call.latency_ms = millis(self.began);
+        let store = self.egress.store.clone();
+        self.egress.tasks.spawn("record of a model call", async move {
+            let id = call.id;
+            if let Err(error) = write(&store, call).await {
+                tracing::error!(call.id = %id, %error, "call {id} could not be recorded");
+            }
+        });
+    }
+}
+
+async fn write(store: &Store, call: InferenceCall) -> Result<(), cynode_store::Error> {
+    store.append(move |tx| Box::pin(async move { tx.inference_append(&call).await })).await
+}
+
+fn millis(since: Instant) -> i64 {
+    i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX)
+}
