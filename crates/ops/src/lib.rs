@@ -15,6 +15,7 @@ mod artifacts;
 pub mod audit;
 mod blobs;
 mod caller;
+pub mod chat;
 pub mod credentials;
 pub mod egress;
 mod events;

@@ -5,6 +5,7 @@ mod agents;
 mod analysts;
 mod audit;
 mod catalogue;
+mod chat;
 mod driving;
 mod messages;
 mod preferences;

@@ -67,6 +67,11 @@ impl World {
         }
     }
 
+    /// Signals that nobody else hears.
+    pub(crate) fn signals(&self) -> Signals {
+        Signals::new(self.store.engine())
+    }
+
     pub(crate) async fn audit(&self) -> AuditLog {
         AuditLog::open(self.store.clone(), self.clock.clone(), self.data.path()).await.unwrap()
     }

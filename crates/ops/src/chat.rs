@@ -1,0 +1,154 @@
+//! Chat: any program that speaks OpenAI's API talks to the project manager or to a model.
+//!
+//! Start at [`Chat::complete`] and [`Chat::stream`]. A turn goes through one fixed order (`turn`): check
+//! the request, resolve the project, take secrets out, keep what the user said, ask (`direct` or
+//! `manager`), keep the answer, give it out; at its end one record says how it went. The model
+//! `cynodeai.pm` is the project manager; every other name goes to a provider and never to it.
+//!
+//! Invariants: nothing is kept, sent to a model or handed over before its secrets were taken out. A
+//! turn whose reader goes away is given up at once: what was said so far is kept, marked as partial.
+//! At most one commit comes before the first word of an answer, and one after the last.
+
+mod check;
+mod clean;
+mod direct;
+mod error;
+mod gather;
+mod manager;
+mod models;
+mod record;
+mod threads;
+mod turn;
+mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::tasks::Tasks as Background;
+use cynode_store::Store;
+use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+pub use error::ChatError;
+pub use models::Models;
+pub use threads::ThreadError;
+
+use crate::Caller;
+use crate::handoff::Handoffs;
+use turn::Turn;
+
+/// The model that is the project manager.
+pub const MANAGER_MODEL: &str = "cynodeai.pm";
+/// What stands in conversations where a secret was.
+pub const SECRET_MARKER: &str = "SECRET_REDACTED";
+
+/// Pieces of an answer that wait for a slow reader; then the model waits too.
+const PIECES: usize = 64;
+/// How long a streamed answer may take to begin before its reader is told that it will come. Until
+/// then a failure is an answer of its own, which programs understand best.
+const FIRST_PIECE: Duration = Duration::from_secs(10);
+
+/// Who asks, and where.
+#[derive(Debug, Clone)]
+pub struct ChatCall {
+    /// Who asks.
+    pub caller: Caller,
+    /// The project, by id or slug; the default project when absent.
+    pub project: Option<String>,
+    /// Finds the request in the logs of every process.
+    pub trace_id: String,
+}
+
+/// How long and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChatOptions {
+    /// How long a whole answer, or the next piece of a streamed one, may take.
+    pub wait: Duration,
+    /// How many turns are open at once.
+    pub max_open: usize,
+}
+
+impl Default for ChatOptions {
+    fn default() -> Self {
+        Self { wait: Duration::from_mins(2), max_open: 1024 }
+    }
+}
+
+/// Chat. Cheap to clone.
+#[derive(Clone)]
+pub struct Chat {
+    store: Store,
+    clock: SharedClock,
+    models: Arc<dyn Models>,
+    handoffs: Handoffs,
+    options: ChatOptions,
+    /// One permit for each turn that may be open.
+    room: Arc<Semaphore>,
+    /// Turns run here, so that each is put on record, whatever becomes of its reader.
+    background: Background,
+}
+
+/// Where an answer goes.
+enum Reader {
+    /// All at once.
+    Whole(oneshot::Sender<Result<ChatCompletion, ChatError>>),
+    /// As it comes.
+    Pieces(mpsc::Sender<Result<ChatChunk, ChatError>>),
+}
+
+impl Chat {
+    /// Chat kept in `store`, answered by `models` and through `handoffs`.
+    pub fn new(
+        (store, clock): (Store, SharedClock),
+        models: Arc<dyn Models>,
+        handoffs: Handoffs,
+        options: ChatOptions,
+    ) -> Self {
+        let room = Arc::new(Semaphore::new(options.max_open));
+        let background = Background::new();
+        Self { store, clock, models, handoffs, options, room, background }
+    }
+
+    /// Asks, and waits for the whole answer. Dropping the future gives the turn up.
+    pub async fn complete(
+        &self,
+        call: ChatCall,
+        request: ChatRequest,
+    ) -> Result<ChatCompletion, ChatError> {
+        let (reader, answer) = oneshot::channel();
+        self.start(call, request, Reader::Whole(reader))?;
+        answer.await.unwrap_or(Err(ChatError::Canceled))
+    }
+
+    /// Asks, and gives out the answer as it comes. What fails before the first piece is an error
+    /// here, unless the first piece takes long. Dropping the stream gives the turn up.
+    pub async fn stream(
+        &self,
+        call: ChatCall,
+        request: ChatRequest,
+    ) -> Result<impl Stream<Item = Result<ChatChunk, ChatError>> + Send + use<>, ChatError> {
+        let (reader, mut pieces) = mpsc::channel(PIECES);
+        self.start(call, request, Reader::Pieces(reader))?;
+        let first = match tokio::time::timeout(FIRST_PIECE, pieces.recv()).await {
+            Ok(Some(Err(error))) => return Err(error),
+            Ok(first) => first,
+            Err(_) => None,
+        };
+        let rest = stream::unfold(pieces, |mut pieces| async move {
+            pieces.recv().await.map(|piece| (piece, pieces))
+        });
+        Ok(stream::iter(first).chain(rest))
+    }
+
+    fn start(&self, call: ChatCall, request: ChatRequest, reader: Reader) -> Result<(), ChatError> {
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| ChatError::Busy)?;
+        let (chat, turn) = (self.clone(), Turn::new(call, &request, self.clock.now()));
+        self.background.spawn("a turn of chat", async move {
+            chat.run(turn, request, reader).await;
+            drop(room);
+        });
+        Ok(())
+    }
+}

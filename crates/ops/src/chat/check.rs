@@ -1,0 +1,75 @@
+//! What a request must be before anything is done about it.
+
+use cynode_wire::openai::ChatRequest;
+
+use super::ChatError;
+
+/// More than any conversation has.
+const MAX_MESSAGES: usize = 2_000;
+/// More than any model reads.
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_MODEL_CHARS: usize = 200;
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+
+/// Refuses what cannot be answered.
+pub(super) fn check(request: &ChatRequest) -> Result<(), ChatError> {
+    let messages = &request.messages;
+    if messages.is_empty() {
+        return Err(ChatError::invalid("messages", "messages is empty: say something"));
+    }
+    if messages.len() > MAX_MESSAGES {
+        let message = format!("messages has more than {MAX_MESSAGES} items");
+        return Err(ChatError::invalid("messages", message));
+    }
+    if let Some(odd) = messages.iter().find(|m| !ROLES.contains(&m.role.as_str())) {
+        let role: String = odd.role.chars().take(40).collect();
+        let message = format!("role \"{role}\" is not one of: {}", ROLES.join(", "));
+        return Err(ChatError::invalid("messages", message));
+    }
+    if !messages.iter().any(|message| message.role == "user") {
+        return Err(ChatError::invalid("messages", "messages has none of role \"user\""));
+    }
+    if messages.iter().map(|message| message.plain_text().len()).sum::<usize>() > MAX_TEXT_BYTES {
+        let message = format!("messages hold more than {MAX_TEXT_BYTES} bytes of text");
+        return Err(ChatError::invalid("messages", message));
+    }
+    let is_too_long = |model: &String| model.chars().count() > MAX_MODEL_CHARS;
+    if request.model.as_ref().is_some_and(is_too_long) {
+        let message = format!("model is longer than {MAX_MODEL_CHARS} characters");
+        return Err(ChatError::invalid("model", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::ChatMessage;
+
+    use super::*;
+
+    fn request(messages: Vec<ChatMessage>) -> ChatRequest {
+        ChatRequest { messages, ..ChatRequest::default() }
+    }
+
+    #[test]
+    fn requests_without_a_question_are_refused_in_words() {
+        let nothing = check(&request(vec![])).unwrap_err();
+        let no_user = check(&request(vec![ChatMessage::text("system", "be kind")])).unwrap_err();
+        let odd = check(&request(vec![ChatMessage::text("wizard", "hi")])).unwrap_err();
+
+        assert_eq!(nothing.to_string(), "messages is empty: say something");
+        assert_eq!(no_user.to_string(), "messages has none of role \"user\"");
+        assert!(odd.to_string().starts_with("role \"wizard\" is not one of"), "{odd}");
+        assert_eq!(odd.code(), "invalid_request");
+    }
+
+    #[test]
+    fn oversize_requests_are_refused() {
+        let many = request(vec![ChatMessage::text("user", "x"); MAX_MESSAGES + 1]);
+        let long = request(vec![ChatMessage::text("user", "x".repeat(MAX_TEXT_BYTES + 1))]);
+        let mut named = request(vec![ChatMessage::text("user", "x")]);
+        named.model = Some("m".repeat(MAX_MODEL_CHARS + 1));
+
+        assert!(check(&many).is_err() && check(&long).is_err() && check(&named).is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! What was said in an answer, put together from its pieces.
+
+use std::collections::BTreeMap;
+
+use cynode_wire::openai::{
+    AssistantMessage, ChatChunk, ChatCompletion, Choice, FunctionCall, ToolCallDelta, Usage,
+};
+use serde_json::{Map, Value, json};
+
+use super::clean::{Kinds, clean_text};
+use super::turn::Turn;
+
+/// The most of an answer that is kept.
+const MAX_KEPT_BYTES: usize = 1024 * 1024;
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    text: String,
+    calls: BTreeMap<u32, FunctionCall>,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Said {
+    /// A further piece.
+    pub(super) fn hear(&mut self, piece: &ChatChunk) {
+        self.text.push_str(piece.text());
+        if let Some(reason) = piece.finish_reason() {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        if let Some(usage) = &piece.usage {
+            self.usage = Some(usage.clone());
+        }
+        let first = piece.choices.iter().filter(|choice| choice.index == 0);
+        first.flat_map(|choice| &choice.delta.tool_calls).for_each(|call| self.call(call));
+    }
+
+    fn call(&mut self, delta: &ToolCallDelta) {
+        let call = self.calls.entry(delta.index).or_default();
+        if let Some(function) = &delta.function {
+            call.name.push_str(function.name.as_deref().unwrap_or_default());
+            call.arguments.push_str(function.arguments.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// A whole answer.
+    pub(super) fn hear_whole(&mut self, answer: &ChatCompletion) {
+        answer.text().clone_into(&mut self.text);
+        self.usage.clone_from(&answer.usage);
+        let Some(choice) = answer.choices.first() else { return };
+        self.finish_reason.clone_from(&choice.finish_reason);
+        let calls = choice.message.tool_calls.iter().filter_map(|call| call.function.clone());
+        self.calls = (0..).zip(calls).collect();
+    }
+
+    /// Whether there is nothing to keep.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty()
+    }
+
+    /// The answer of the project manager as one body.
+    pub(super) fn completion(&self, turn: &Turn) -> ChatCompletion {
+        let message =
+            AssistantMessage { content: Some(self.text.clone()), ..AssistantMessage::default() };
+        let choice =
+            Choice { message, finish_reason: Some("stop".to_owned()), ..Choice::default() };
+        ChatCompletion {
+            id: turn.completion_id(),
+            object: "chat.completion".to_owned(),
+            created: turn.began_at.timestamp(),
+            model: turn.model.clone(),
+            choices: vec![choice],
+            usage: self.usage.clone(),
+            ..ChatCompletion::default()
+        }
+    }
+
+    /// The words, as they are kept: without secrets, and not endless.
+    pub(super) fn kept_text(&self) -> String {
+        kept(&self.text)
+    }
+
+    /// What else is kept.
+    pub(super) fn kept_metadata(&self, model: &str) -> Value {
+        let mut fields = Map::from_iter([("model_id".to_owned(), json!(model))]);
+        if let Some(reason) = &self.finish_reason {
+            fields.insert("finish_reason".to_owned(), json!(kept(reason)));
+        }
+        if let Some(usage) = &self.usage {
+            let tokens = json!({
+                "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens,
+            });
+            fields.insert("usage".to_owned(), tokens);
+        }
+        if !self.calls.is_empty() {
+            let call = |call: &FunctionCall| json!({ "name": kept(&call.name), "arguments": kept(&call.arguments) });
+            fields.insert("tool_calls".to_owned(), self.calls.values().map(call).collect());
+        }
+        Value::Object(fields)
+    }
+}
+
+/// A text without what must not, or cannot, be kept.
+pub(super) fn kept(text: &str) -> String {
+    let mut text = text.replace('\0', "");
+    clean_text(&mut text, &mut Kinds::new());
+    if text.len() > MAX_KEPT_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_KEPT_BYTES));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::{Delta, FunctionDelta};
+
+    use super::*;
+
+    fn call(index: u32, name: Option<&str>, arguments: &str) -> ChatChunk {
+        let function = FunctionDelta {
+            name: name.map(ToOwned::to_owned),
+            arguments: Some(arguments.to_owned()),
+        };
+        let delta = ToolCallDelta { index, function: Some(function), ..ToolCallDelta::default() };
+        ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
+    }
+
+    #[test]
+    fn words_and_calls_are_put_together_from_their_pieces() {
+        let mut said = Said::default();
+        for piece in [
+            ChatChunk::of(Delta::text("Let me "), None),
+            ChatChunk::of(Delta::text("look."), None),
+            call(0, Some("find"), "{\"q\":"),
+            call(1, Some("count"), "{}"),
+            call(0, None, "\"x\"}"),
+            ChatChunk::of(Delta::default(), Some("tool_calls".to_owned())),
+        ] {
+            said.hear(&piece);
+        }
+
+        assert_eq!(said.kept_text(), "Let me look.");
+        assert_eq!(
+            said.kept_metadata("p/m"),
+            json!({"model_id": "p/m", "finish_reason": "tool_calls", "tool_calls": [
+                {"name": "find", "arguments": "{\"q\":\"x\"}"}, {"name": "count", "arguments": "{}"},
+            ]})
+        );
+    }
+
+    #[test]
+    fn what_is_kept_has_neither_secrets_nor_nul_characters() {
+        let needle = "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
+        let mut said = Said::default();
+        said.hear(&ChatChunk::of(Delta::text(format!("use ghp_{needle}\0")), None));
+
+        assert_eq!(said.kept_text(), "use ghp_SECRET_REDACTED");
+    }
+}

@@ -1,0 +1,231 @@
+//! What is kept of a turn: what the user said before anybody is asked, the answer and how it went
+//! at the end.
+
+use chrono::TimeDelta;
+use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
+use cynode_store::{
+    ChatRecord, ChatRecordStore, ProjectStore, Store, Thread, ThreadMessage, ThreadStore, Tx,
+};
+use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
+use serde_json::{Map, Value, json};
+use tracing::info;
+
+use super::gather::{Said, kept};
+use super::turn::{Place, Turn};
+use super::window::MAX_MESSAGES;
+use super::{Chat, ChatCall, ChatError};
+use crate::egress::Routing;
+use crate::preferences::{self, Subject};
+use crate::projects;
+
+/// After this long without a word, the next one begins a new thread.
+const IDLE: TimeDelta = TimeDelta::hours(2);
+
+/// What is known before anything is kept.
+pub(super) struct Surroundings {
+    pub(super) project: ProjectId,
+    routing: Routing,
+    latest: Option<Thread>,
+    before: Vec<ThreadMessage>,
+}
+
+impl Chat {
+    /// Reads where a turn takes place.
+    pub(super) async fn look_around(&self, call: &ChatCall) -> Result<Surroundings, ChatError> {
+        let project = match &call.project {
+            Some(_) => None,
+            None => Some(default_project(&self.store, call, self.clock.now()).await?),
+        };
+        let (call, now) = (call.clone(), self.clock.now());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let project = match (project, &call.project) {
+                        (Some(project), _) => project,
+                        (None, wanted) => {
+                            let wanted = wanted.as_deref().unwrap_or_default();
+                            projects::find(tx, &call.caller, wanted).await?.id
+                        }
+                    };
+                    let about = Subject::Project(project);
+                    let preferences = preferences::with_sources(tx, &call.caller, about).await?;
+                    let latest = tx.thread_latest(call.caller.user, project).await?;
+                    let live = latest.as_ref().filter(|thread| now - thread.updated_at < IDLE);
+                    let before = match live {
+                        Some(thread) => tx.thread_tail(thread.id, MAX_MESSAGES).await?,
+                        None => vec![],
+                    };
+                    let routing = Routing::from_preferences(None, &preferences.effective);
+                    Ok(Surroundings { project, routing, latest, before })
+                })
+            })
+            .await
+    }
+
+    /// Keeps what the user said, in the thread that goes on or in a new one.
+    pub(super) async fn hear_user(
+        &self,
+        turn: &Turn,
+        around: Surroundings,
+        request: &ChatRequest,
+    ) -> Result<Place, ChatError> {
+        let now = self.clock.now();
+        let user = turn.call.caller.user;
+        let Surroundings { project, routing, latest, before } = around;
+        let (live, last) = match latest {
+            Some(thread) if now - thread.updated_at < IDLE => (Some(thread.id), thread.number),
+            Some(thread) => (None, thread.number),
+            None => (None, 0),
+        };
+        let fresh = Thread {
+            id: ThreadId::generate(),
+            user,
+            project,
+            number: last + 1,
+            title: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let mut said: Vec<ThreadMessage> =
+            what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
+        let thread = self
+            .store
+            .append(move |tx| {
+                Box::pin(async move {
+                    let thread = match live {
+                        Some(thread) => thread,
+                        None => begin_thread(tx, fresh).await?,
+                    };
+                    for message in &mut said {
+                        message.thread = thread;
+                        tx.thread_say(message).await?;
+                    }
+                    Ok::<_, ChatError>(thread)
+                })
+            })
+            .await?;
+        Ok(Place { project, thread, routing, before })
+    }
+
+    /// Keeps the answer, or as much of it as there is, and how the turn went.
+    pub(super) async fn close(
+        &self,
+        turn: &Turn,
+        said: &Said,
+        failure: Option<&ChatError>,
+    ) -> Result<(), ChatError> {
+        let record = record(turn, failure);
+        let path = if turn.is_for_manager() { "project manager" } else { "model" };
+        info!(
+            chat.model = turn.model,
+            chat.path = path,
+            chat.outcome = record.outcome,
+            chat.duration_ms = record.duration_ms,
+            "a turn of chat with the {path} ended: {}",
+            record.outcome
+        );
+        let answer = turn.thread.filter(|_| !said.is_nothing()).map(|thread| ThreadMessage {
+            id: ChatMessageId::generate(),
+            thread,
+            role: "assistant".to_owned(),
+            content: said.kept_text(),
+            is_partial: failure.is_some(),
+            metadata: said.kept_metadata(&turn.model),
+            created_at: self.clock.now(),
+        });
+        self.store
+            .append(move |tx| {
+                Box::pin(async move {
+                    if let Some(answer) = answer {
+                        tx.thread_say(&answer).await?;
+                    }
+                    tx.chat_record_insert(&record).await?;
+                    Ok::<_, ChatError>(())
+                })
+            })
+            .await
+    }
+}
+
+/// How a turn went: flags and figures, never what was said.
+fn record(turn: &Turn, failure: Option<&ChatError>) -> ChatRecord {
+    let elapsed = turn.started.elapsed().as_millis();
+    ChatRecord {
+        id: turn.id,
+        created_at: turn.began_at,
+        user: turn.call.caller.user,
+        project: turn.project,
+        thread: turn.thread,
+        model: kept(&turn.model).chars().take(200).collect(),
+        outcome: failure.map_or("success", ChatError::outcome).to_owned(),
+        error_code: failure.map(|failure| failure.code().to_owned()),
+        redaction_kinds: turn.kinds.iter().map(|kind| kind.as_str().to_owned()).collect(),
+        duration_ms: i64::try_from(elapsed).unwrap_or(i64::MAX),
+        request_id: turn.call.trace_id.clone(),
+    }
+}
+
+/// The caller's default project, made when first needed.
+async fn default_project(
+    store: &Store,
+    call: &ChatCall,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<ProjectId, ChatError> {
+    let user = call.caller.user;
+    let found: Option<ProjectId> = store
+        .read(move |tx| {
+            Box::pin(async move {
+                let found = tx.project_default_of(user).await?;
+                Ok::<_, cynode_store::Error>(found.map(|project| project.id))
+            })
+        })
+        .await?;
+    if let Some(project) = found {
+        return Ok(project);
+    }
+    let made = store.write(move |tx| Box::pin(projects::default_of(tx, user, now))).await?;
+    Ok(made.id)
+}
+
+/// Begins a thread; somebody else may have begun the same at this moment, and theirs is the one then.
+pub(super) async fn begin_thread(tx: &mut Tx, fresh: Thread) -> Result<ThreadId, ChatError> {
+    if tx.thread_insert(&fresh).await? {
+        return Ok(fresh.id);
+    }
+    let theirs = tx.thread_latest(fresh.user, fresh.project).await?;
+    Ok(theirs.map_or(fresh.id, |thread| thread.id))
+}
+
+/// What a request adds to the conversation: all that comes after the last answer.
+fn what_is_new(messages: &[ChatMessage]) -> impl Iterator<Item = &ChatMessage> {
+    let answered = messages.iter().rposition(|message| message.role == "assistant");
+    let new = &messages[answered.map_or(0, |index| index + 1)..];
+    // Without an answer yet, a client sends its instructions each time: they are not said by the user.
+    new.iter().filter(|message| matches!(message.role.as_str(), "user" | "tool" | "function"))
+}
+
+fn as_kept(
+    message: &ChatMessage,
+    thread: ThreadId,
+    created_at: chrono::DateTime<chrono::Utc>,
+) -> ThreadMessage {
+    let mut metadata = Map::new();
+    if let Some(call) = &message.tool_call_id {
+        metadata.insert("tool_call_id".to_owned(), json!(kept(call)));
+    }
+    if let Some(Content::Parts(parts)) = &message.content {
+        // Images and files are not kept; that there were some is.
+        let others: Vec<String> =
+            parts.iter().filter(|part| part.text.is_none()).map(|part| kept(&part.kind)).collect();
+        metadata.insert("not_kept".to_owned(), json!(others));
+    }
+    ThreadMessage {
+        id: ChatMessageId::generate(),
+        thread,
+        role: if message.role == "user" { "user" } else { "tool" }.to_owned(),
+        content: kept(&message.plain_text()),
+        is_partial: false,
+        metadata: Value::Object(metadata),
+        created_at,
+    }
+}

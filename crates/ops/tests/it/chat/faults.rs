@@ -1,0 +1,145 @@
+//! What goes wrong, and what is kept of it.
+
+use std::time::Duration;
+
+use cynode_ops::chat::{ChatCall, ChatError, ChatOptions, MANAGER_MODEL};
+use cynode_wire::openai::ChatRequest;
+use futures_util::StreamExt as _;
+
+use super::world::{ChatWorld, MODEL, Manner, request, turn};
+
+#[tokio::test]
+async fn a_request_that_breaks_rules_is_refused_before_anything_is_kept() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let nothing = ChatRequest { messages: vec![], ..request(MODEL, "") };
+
+    let refused = world.chat.complete(world.call(), nothing).await.unwrap_err();
+
+    assert_eq!(refused.code(), "invalid_request");
+    assert!(world.threads().await.is_empty());
+    let record = world.records().await.remove(0);
+    assert_eq!((record.outcome.as_str(), record.thread), ("error", None));
+    assert_eq!(record.error_code.as_deref(), Some("invalid_request"));
+}
+
+#[tokio::test]
+async fn somebody_elses_project_is_not_there() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let admins = world.world.admin.clone();
+    let call = ChatCall { caller: admins, ..world.call() };
+    world.chat.complete(call, request(MODEL, "mine")).await.unwrap();
+    let theirs = format!("default-{}", world.world.admin.user);
+
+    let call = ChatCall { project: Some(theirs.clone()), ..world.call() };
+    let refused = world.chat.complete(call, request(MODEL, "hello")).await.unwrap_err();
+
+    assert!(matches!(&refused, ChatError::UnknownProject(name) if *name == theirs), "{refused}");
+    assert_eq!(refused.code(), "project_not_found");
+    assert!(world.threads().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_kept_as_partial() {
+    for (model, code) in
+        [(MODEL, "permission_denied"), (MANAGER_MODEL, "orchestrator_inference_failed")]
+    {
+        let world = ChatWorld::new(Manner::Break).await;
+
+        let pieces = world.pieces(request(model, "hello")).await.unwrap();
+
+        assert_eq!(pieces.last().unwrap().as_ref().unwrap_err().code(), code);
+        let kept = world.kept().await;
+        assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
+        let record = world.records().await.remove(0);
+        assert_eq!((record.outcome.as_str(), record.error_code.as_deref()), ("error", Some(code)));
+    }
+}
+
+#[tokio::test]
+async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
+    let world = ChatWorld::new(Manner::Refuse).await;
+
+    let model = world.pieces(request(MODEL, "hello")).await.unwrap_err();
+    let unknown = world.pieces(request("nobody/none", "hello")).await.unwrap_err();
+
+    assert_eq!(model.code(), "permission_denied");
+    assert_eq!(unknown.code(), "model_not_found");
+    assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "hello")]);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
+    for model in [MODEL, MANAGER_MODEL] {
+        let options = ChatOptions { wait: Duration::from_millis(20), ..ChatOptions::default() };
+        let world = ChatWorld::with(Manner::Hang, options).await;
+
+        let late = world.ask(model, "hello").await.unwrap_err();
+        let pieces = world.pieces(request(model, "hello")).await.unwrap();
+
+        assert_eq!(late.code(), "cynodeai_completion_timeout");
+        let last = pieces.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(last.code(), "cynodeai_completion_timeout");
+        assert_eq!(world.records().await[0].outcome, "timeout");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said() {
+    for model in [MODEL, MANAGER_MODEL] {
+        let world = ChatWorld::new(Manner::Hang).await;
+        let mut pieces =
+            Box::pin(world.chat.stream(world.call(), request(model, "hi")).await.unwrap());
+        while pieces.next().await.unwrap().unwrap().text() != "Hello" {}
+
+        drop(pieces);
+
+        let asked = if model == MODEL { &world.model } else { &world.manager };
+        asked.given_up.notified().await;
+        let record = world.record_to_come().await;
+        assert_eq!(record.outcome, "canceled");
+        let kept = world.kept().await;
+        assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
+    }
+}
+
+#[tokio::test]
+async fn whoever_stops_waiting_for_a_whole_answer_ends_the_work_too() {
+    let world = ChatWorld::new(Manner::Hang).await;
+    {
+        let mut waiting = Box::pin(world.ask(MODEL, "hi"));
+        while world.model.asked().is_empty() {
+            tokio::select! {
+                _ = &mut waiting => panic!("it hangs"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    }
+
+    world.model.given_up.notified().await;
+
+    assert_eq!(world.record_to_come().await.outcome, "canceled");
+}
+
+#[tokio::test]
+async fn more_turns_than_there_is_room_for_are_refused() {
+    let options = ChatOptions { max_open: 1, ..ChatOptions::default() };
+    let world = ChatWorld::with(Manner::Hang, options).await;
+    let open = world.chat.stream(world.call(), request(MODEL, "hi")).await.unwrap();
+
+    let refused = world.ask(MODEL, "hi").await.unwrap_err();
+
+    assert_eq!(refused.code(), "model_unavailable");
+    drop(open);
+}
+
+#[tokio::test]
+async fn the_project_manager_is_asked_by_the_user_only() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let mut odd = request(MANAGER_MODEL, "hello");
+    odd.messages.push(cynode_wire::openai::ChatMessage::text("assistant", "I said this"));
+
+    let refused = world.chat.complete(world.call(), odd).await.unwrap_err();
+
+    assert_eq!(refused.code(), "invalid_request");
+    assert!(world.manager.asked().is_empty());
+}

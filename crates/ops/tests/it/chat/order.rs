@@ -1,0 +1,208 @@
+//! The order of a turn: who is asked, with what, and what is kept.
+
+use cynode_ops::chat::{MANAGER_MODEL, SECRET_MARKER};
+use cynode_testkit::planted_secrets;
+use cynode_wire::openai::{ChatMessage, ChatRequest, StreamOptions};
+use serde_json::json;
+
+use super::world::{ChatWorld, MODEL, Manner, request, turn};
+
+#[tokio::test]
+async fn the_project_manager_answers_for_its_own_name_and_for_none() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    let named = world.ask(MANAGER_MODEL, "how is it going?").await.unwrap();
+    let unnamed = ChatRequest { model: None, ..request("", "and now?") };
+    let unnamed = world.chat.complete(world.call(), unnamed).await.unwrap();
+    let empty = world.ask("", "still?").await.unwrap();
+
+    for answer in [&named, &unnamed, &empty] {
+        assert_eq!(answer.text(), "Hello there.");
+        assert_eq!(answer.model, MANAGER_MODEL);
+        assert!(answer.id.starts_with("chatcmpl-"));
+        assert_eq!(answer.choices[0].finish_reason.as_deref(), Some("stop"));
+    }
+    assert_eq!(named.usage.unwrap().total_tokens, 9);
+    assert_eq!(world.manager.asked().len(), 3);
+    assert_eq!(world.model.asked().len(), 0);
+}
+
+#[tokio::test]
+async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    let answer = world.ask(MODEL, "hello").await.unwrap();
+    let close = world.ask("cynodeai.pm2", "hello").await.unwrap_err();
+    let cased = world.ask("CynodeAI.PM", "hello").await.unwrap_err();
+
+    assert_eq!(answer.text(), "Hello there.");
+    assert!(answer.id.starts_with("chatcmpl-") && answer.created > 0);
+    assert_eq!([close.code(), cased.code()], ["model_not_found"; 2]);
+    assert_eq!(world.model.asked().len(), 3);
+    assert_eq!(world.manager.asked().len(), 0);
+}
+
+#[tokio::test]
+async fn question_and_answer_are_kept_and_the_turn_is_on_record() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    world.ask(MODEL, "hello").await.unwrap();
+
+    assert_eq!(world.said().await, [turn("user", "hello"), turn("assistant", "Hello there.")]);
+    let kept = world.kept().await;
+    assert_eq!(kept[1].metadata["model_id"], MODEL);
+    assert_eq!(kept[1].metadata["usage"]["prompt_tokens"], 3);
+    let record = world.records().await.remove(0);
+    assert_eq!(record.outcome, "success");
+    assert_eq!(record.model, MODEL);
+    assert_eq!(record.request_id, "trace-1");
+    assert_eq!(record.thread, Some(world.threads().await[0].id));
+    assert!(record.redaction_kinds.is_empty() && record.error_code.is_none());
+}
+
+#[tokio::test]
+async fn no_secret_is_kept_or_sent_to_whoever_answers() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    for secret in planted_secrets() {
+        for model in [MODEL, MANAGER_MODEL] {
+            world.ask(model, &secret.text).await.unwrap();
+        }
+    }
+    let file = world.world.data.path().join("t.db");
+
+    let mut seen = std::fs::read(&file).unwrap();
+    for other in ["t.db-wal", "t.db-shm"] {
+        seen.extend(std::fs::read(world.world.data.path().join(other)).unwrap_or_default());
+    }
+    let seen = String::from_utf8_lossy(&seen);
+    let asked = [world.model.asked(), world.manager.asked()].concat();
+    let asked = serde_json::Value::from(asked).to_string();
+
+    assert!(seen.contains(SECRET_MARKER) && asked.contains(SECRET_MARKER));
+    for secret in planted_secrets() {
+        assert!(!seen.contains(&secret.needle), "the database holds the {}", secret.name);
+        assert!(!asked.contains(&secret.needle), "somebody was told the {}", secret.name);
+    }
+}
+
+#[tokio::test]
+async fn the_record_names_the_sorts_of_secrets_and_nothing_else() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let key = format!("sk-proj-{}", "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6");
+
+    world.ask(MODEL, &format!("use {key} and password=hunter22")).await.unwrap();
+
+    let record = world.records().await.remove(0);
+    assert_eq!(record.redaction_kinds, ["api_key", "password"]);
+    let said = &world.said().await[0].1;
+    assert_eq!(said, "use sk-SECRET_REDACTED and password=SECRET_REDACTED");
+}
+
+#[tokio::test]
+async fn what_a_client_says_beside_its_messages_reaches_the_model() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let wanted: ChatRequest = serde_json::from_value(json!({
+        "model": MODEL, "seed": 7, "response_format": {"type": "json_object"},
+        "tools": [{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}],
+        "tool_choice": "required",
+        "messages": [
+            {"role": "user", "content": "find x"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "x is here"},
+        ],
+    }))
+    .unwrap();
+
+    world.chat.complete(world.call(), wanted.clone()).await.unwrap();
+
+    assert_eq!(world.model.asked(), [serde_json::to_value(&wanted).unwrap()]);
+    assert_eq!(world.said().await[0], turn("tool", "x is here"));
+}
+
+#[tokio::test]
+async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    world.ask(MANAGER_MODEL, "first").await.unwrap();
+
+    world.ask(MANAGER_MODEL, "second").await.unwrap();
+
+    let told = &world.manager.asked()[1]["body"]["messages"];
+    let texts: Vec<_> = told.as_array().unwrap().iter().map(|m| m["content"].clone()).collect();
+    assert_eq!(texts, ["first", "Hello there.", "second"]);
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_the_client_sent_and_no_more() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    world.ask(MODEL, "first").await.unwrap();
+
+    world.ask(MODEL, "second").await.unwrap();
+
+    let told = &world.model.asked()[1]["messages"];
+    assert_eq!(told, &json!([{"role": "user", "content": "second"}]));
+}
+
+#[tokio::test]
+async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    let pieces = world.pieces(request(MODEL, "hello")).await.unwrap();
+
+    let texts: Vec<_> = pieces.iter().map(|p| p.as_ref().unwrap().text()).collect();
+    assert_eq!(texts, ["Hello", " there.", ""]);
+    let ids: Vec<_> = pieces.iter().map(|p| p.as_ref().unwrap().id.clone()).collect();
+    assert!(ids.iter().all(|id| id.starts_with("chatcmpl-") && *id == ids[0]));
+    assert_eq!(world.said().await[1], turn("assistant", "Hello there."));
+    assert_eq!(world.records().await[0].outcome, "success");
+}
+
+#[tokio::test]
+async fn the_usage_ends_a_stream_for_those_who_ask() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    for (model, total) in [(MODEL, 5), (MANAGER_MODEL, 9)] {
+        let wanted = StreamOptions { include_usage: true, ..StreamOptions::default() };
+        let asking = ChatRequest { stream_options: Some(wanted), ..request(model, "hello") };
+
+        let last = world.pieces(asking).await.unwrap().pop().unwrap().unwrap();
+
+        assert!(last.choices.is_empty());
+        assert_eq!(last.usage.unwrap().total_tokens, total);
+    }
+}
+
+#[tokio::test]
+async fn the_project_manager_streams_and_shows_its_tools() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    let pieces = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
+    let pieces: Vec<_> = pieces.into_iter().map(Result::unwrap).collect();
+
+    assert_eq!(pieces[0].choices[0].delta.role.as_deref(), Some("assistant"));
+    assert_eq!(pieces[1].other["cynodeai"]["tool"]["name"], "task.list");
+    let text: String = pieces.iter().map(|piece| piece.text().to_owned()).collect();
+    assert_eq!(text, "Hello there.");
+    assert_eq!(pieces.last().unwrap().finish_reason(), Some("stop"));
+    assert!(pieces.iter().all(|piece| piece.model == MANAGER_MODEL));
+}
+
+#[tokio::test]
+async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() {
+    let world = ChatWorld::new(Manner::Answer).await;
+
+    let offered = world.chat.models(&world.world.bob).await.unwrap();
+
+    let ids: Vec<_> = offered.iter().map(|model| model.id.as_str()).collect();
+    assert_eq!(ids, [MANAGER_MODEL, MODEL, "fast"]);
+}
+
+#[tokio::test]
+async fn instructions_of_the_client_are_not_kept_as_said_by_the_user() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let mut asked = request(MODEL, "hello");
+    asked.messages.insert(0, ChatMessage::text("system", "be brief"));
+
+    world.chat.complete(world.call(), asked).await.unwrap();
+
+    assert_eq!(world.said().await[0], turn("user", "hello"));
+}
