@@ -1,25 +1,32 @@
 //! The agent of a process: one method for each kind of handoff.
 
+use std::sync::Arc;
+
 use cynode_client::Client;
+use cynode_llm::{Endpoint, Provider, ProviderKind, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
-    ContinueAnswer, ContinueRunHandoff, ContinueWith, DecideAnswer, DecideHandoff, Handoff,
-    HandoffKind, PlanAnswer, PlanHandoff, PlanOutcome, ScheduledRunHandoff, VerifyAnswer,
-    VerifyHandoff, VerifyOutcome,
+    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff, HandoffContext,
+    HandoffKind, PlanAnswer, PlanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use tracing::warn;
 
-use crate::AgentError;
 use crate::brain::BrainOptions;
 use crate::context::Instructions;
+use crate::work::Work;
+use crate::{AgentError, handoffs};
+
+/// Where the orchestrator lets models be asked, as OpenAI's API does.
+const EGRESS: &str = "/v1/egress";
 
 /// What happens while an answer is made; the last event is `done` or `failed`. Dropping it ends
 /// the work.
 pub type ChatEvents = BoxStream<'static, ChatEvent>;
 
 /// What an agent is made of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AgentOptions {
     /// The role it has for its life.
     pub role: AgentRole,
@@ -32,15 +39,19 @@ pub struct AgentOptions {
 }
 
 /// The agent of a process.
-#[derive(Debug)]
 pub struct Agent {
     options: AgentOptions,
+    /// The way to models; each handoff brings its own right to use it.
+    egress: Option<Arc<dyn Provider>>,
 }
 
 impl Agent {
     /// An agent that waits for work.
     pub fn new(options: AgentOptions) -> Self {
-        Self { options }
+        let base = format!("{}{EGRESS}", options.orchestrator.base_url());
+        let egress = connect(&Endpoint::new(ProviderKind::OpenAi, base));
+        let egress = egress.map_err(|fault| warn!("no model can be asked: {fault}")).ok();
+        Self { options, egress }
     }
 
     /// The role it has.
@@ -50,18 +61,19 @@ impl Agent {
 
     /// Answers a turn of a conversation.
     pub fn chat(&self, handoff: Handoff<ChatHandoff>) -> ChatEvents {
-        drop(handoff);
-        let message = "chat is not built yet".to_owned();
-        let failed = ChatEvent::Failed { message, may_retry: false, decisions: vec![] };
-        stream::iter([failed]).boxed()
+        if let Err(fault) = self.must_be(AgentRole::ProjectManager, HandoffKind::Chat) {
+            let message = fault.to_string();
+            let failed = ChatEvent::Failed { message, may_retry: false, decisions: vec![] };
+            return stream::iter([failed]).boxed();
+        }
+        let work = self.work(&handoff.context);
+        crate::chat::answer(work, self.options.brain.clone(), handoff.body.messages)
     }
 
     /// Makes steps of a request in prose.
     pub async fn plan(&self, handoff: &Handoff<PlanHandoff>) -> Result<PlanAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Plan)?;
-        let steps = vec![];
-        let assumptions = vec![handoff.body.prompt.clone()];
-        Ok(PlanAnswer { outcome: PlanOutcome::Planned { steps, assumptions }, decisions: vec![] })
+        handoffs::plan(self.work(&handoff.context), handoff).await
     }
 
     /// Has criteria in prose judged.
@@ -70,8 +82,7 @@ impl Agent {
         handoff: &Handoff<VerifyHandoff>,
     ) -> Result<VerifyAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Verify)?;
-        let reason = format!("{} criteria in prose", handoff.body.criteria.len());
-        Ok(VerifyAnswer { outcome: VerifyOutcome::Unchecked { reason }, decisions: vec![] })
+        handoffs::verify(self.work(&handoff.context), handoff).await
     }
 
     /// Judges criteria in prose and writes findings; for analysts.
@@ -80,9 +91,7 @@ impl Agent {
         handoff: &Handoff<VerifyHandoff>,
     ) -> Result<AnalystAnswer, AgentError> {
         self.must_be(AgentRole::ProjectAnalyst, HandoffKind::Analyse)?;
-        let _ = handoff;
-        let status = cynode_domain::finding::FindingStatus::NeedsClarification;
-        Ok(AnalystAnswer { status, findings: vec![], decisions: vec![] })
+        handoffs::analyse(self.work(&handoff.context), handoff).await
     }
 
     /// Does what a schedule says.
@@ -91,8 +100,7 @@ impl Agent {
         handoff: &Handoff<ScheduledRunHandoff>,
     ) -> Result<ActedAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::ScheduledRun)?;
-        let summary = handoff.body.schedule.clone();
-        Ok(ActedAnswer { summary, tasks: vec![], decisions: vec![] })
+        handoffs::scheduled_run(self.work(&handoff.context), handoff).await
     }
 
     /// Does what follows from an agent's report.
@@ -101,8 +109,7 @@ impl Agent {
         handoff: &Handoff<AgentReportHandoff>,
     ) -> Result<ActedAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::AgentReport)?;
-        let summary = handoff.body.from.clone();
-        Ok(ActedAnswer { summary, tasks: vec![], decisions: vec![] })
+        handoffs::agent_report(self.work(&handoff.context), handoff).await
     }
 
     /// Says how a run goes on.
@@ -111,8 +118,7 @@ impl Agent {
         handoff: &Handoff<ContinueRunHandoff>,
     ) -> Result<ContinueAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::ContinueRun)?;
-        let reason = handoff.body.situation.clone();
-        Ok(ContinueAnswer { with: ContinueWith::AskPerson, reason, decisions: vec![] })
+        handoffs::continue_run(self.work(&handoff.context), &handoff.body).await
     }
 
     /// Chooses.
@@ -121,9 +127,11 @@ impl Agent {
         handoff: &Handoff<DecideHandoff>,
     ) -> Result<DecideAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Decide)?;
-        let choice = handoff.body.choices.first().map(|c| c.key.clone()).unwrap_or_default();
-        let reason = "nothing speaks for another".to_owned();
-        Ok(DecideAnswer { choice, reason, decisions: vec![] })
+        handoffs::decide(self.work(&handoff.context), handoff).await
+    }
+
+    fn work(&self, context: &HandoffContext) -> Work {
+        Work::new(&self.options, self.egress.as_ref(), context)
     }
 
     fn must_be(&self, role: AgentRole, kind: HandoffKind) -> Result<(), AgentError> {

@@ -2,6 +2,8 @@
 
 use cynode_client::McpError;
 
+use crate::brain::NoRecord;
+
 /// Why a handoff could not be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -26,6 +28,9 @@ pub enum AgentError {
     /// The orchestrator does not answer: the same work may succeed later.
     #[error("the orchestrator does not answer")]
     Away(#[source] cynode_client::Error),
+    /// A replay has no record of an exchange.
+    #[error(transparent)]
+    NoRecord(#[from] NoRecord),
     /// The work belongs to the other role.
     #[error("this process is a {is}; {kind} is not its work")]
     WrongRole {

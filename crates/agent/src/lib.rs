@@ -10,8 +10,13 @@
 
 mod agent;
 pub mod brain;
+pub mod cassette;
+mod chat;
 pub mod context;
 mod error;
+mod handoffs;
+mod tools;
+mod work;
 
 pub use agent::{Agent, AgentOptions, ChatEvents};
 pub use error::AgentError;

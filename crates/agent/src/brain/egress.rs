@@ -1,0 +1,60 @@
+//! Models, reached through the orchestrator's egress with the token of the handoff.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cynode_llm::{Provider, ProviderError, refusal};
+use cynode_wire::openai::ChatCompletion;
+use futures_util::StreamExt as _;
+use secrecy::SecretString;
+
+use super::exchange::Exchange;
+use super::model::{Model, ModelError, ModelStream};
+
+/// What egress says when there is nobody to ask.
+const NO_PROVIDER: &str = "no model provider";
+
+/// The orchestrator's egress, for one piece of work.
+pub(crate) struct EgressModel {
+    /// A client of egress, which speaks as OpenAI's API does.
+    pub(crate) egress: Arc<dyn Provider>,
+    /// The token of the handoff.
+    pub(crate) token: SecretString,
+}
+
+#[async_trait]
+impl Model for EgressModel {
+    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
+        let answer = self.egress.chat(&exchange.request, Some(&self.token)).await;
+        let completion = answer.map_err(meaning)?;
+        match refusal(&completion) {
+            Some(words) => Err(ModelError::Declined(words.to_owned())),
+            None => Ok(completion),
+        }
+    }
+
+    async fn stream(&self, exchange: &Exchange) -> Result<ModelStream, ModelError> {
+        let pieces = self.egress.stream(&exchange.request, Some(&self.token)).await;
+        Ok(pieces.map_err(meaning)?.map(|piece| piece.map_err(meaning)).boxed())
+    }
+}
+
+/// What an error of egress means for whoever asked.
+fn meaning(error: ProviderError) -> ModelError {
+    use ProviderError as E;
+    let words = error.to_string();
+    match error {
+        E::Rejected { message, .. } if message.contains(NO_PROVIDER) => ModelError::NoModel,
+        E::RateLimited { .. }
+        | E::Unavailable { .. }
+        | E::Connect { .. }
+        | E::Timeout { .. }
+        | E::Truncated
+        | E::Malformed { .. }
+        | E::Busy
+        | E::Resting => ModelError::Away { message: words, retry_after: error.retry_after() },
+        E::Unauthorized { message } | E::Rejected { message, .. } => ModelError::Denied(message),
+        E::TooLarge { .. } => ModelError::Unusable(words),
+        E::Refused { message } => ModelError::Declined(message),
+    }
+}

@@ -1,0 +1,148 @@
+//! What is recorded can be replayed, read and trusted.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cynode_wire::handoff::DecidedBy;
+use cynode_wire::openai::{ChatMessage, ChatRequest, Choice};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::brain::decisions::HandleFailure;
+use crate::brain::{Brain, BrainOptions};
+
+/// A model that always says the same, and counts how often.
+#[derive(Default)]
+struct Steady {
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl Model for Steady {
+    async fn ask(&self, _: &Exchange) -> Result<ChatCompletion, ModelError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let arguments = json!({ "action": "retry", "reason": "password=hunter2hunter2 was wrong" });
+        let call = ToolCall::function("call_1", "respond", arguments.to_string());
+        let message = AssistantMessage { tool_calls: vec![call], ..Default::default() };
+        let choice = Choice { message, ..Choice::default() };
+        let model = "steady".to_owned();
+        Ok(ChatCompletion { model, choices: vec![choice], ..ChatCompletion::default() })
+    }
+
+    async fn stream(&self, _: &Exchange) -> Result<ModelStream, ModelError> {
+        let pieces = ["Hel", "lo"].map(|text| Ok(ChatChunk::of(Delta::text(text), None)));
+        Ok(stream::iter(pieces).boxed())
+    }
+}
+
+fn question(error: &str) -> HandleFailure {
+    HandleFailure {
+        role: "developer".to_owned(),
+        failures: 1,
+        max_failures: 3,
+        error: error.to_owned(),
+        checkpoint: None,
+    }
+}
+
+fn brain(model: Option<Arc<dyn Model>>, mode: &CassetteMode) -> Brain {
+    Brain::new(over(model, mode), BrainOptions::default(), "SYSTEM".to_owned())
+}
+
+const SECRET: &str = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
+
+#[tokio::test]
+async fn a_recorded_decision_is_replayed_without_a_model_and_a_miss_is_loud() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = CassetteMode::Record(folder.path().to_owned());
+    let replay = CassetteMode::Replay(folder.path().to_owned());
+    let error = format!("run 0193a4b2-0000-7000-8000-000000000001 failed with {SECRET}");
+    let model = Arc::new(Steady::default());
+    let recording = brain(Some(model.clone()), &record);
+    let recorded = recording.think(&question(&error)).await.unwrap();
+
+    let player = brain(None, &replay);
+    let again = player.think(&question(&error.replace("0001", "0002"))).await.unwrap();
+    let missed = player.think(&question("another failure")).await.unwrap_err();
+
+    assert_eq!(recorded.record.by, DecidedBy::Model);
+    assert_eq!(again.answer.action, recorded.answer.action);
+    assert_eq!(model.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(missed.purpose, "handle_failure");
+    assert!(missed.to_string().contains(&missed.key));
+}
+
+#[tokio::test]
+async fn a_record_is_readable_and_holds_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = CassetteMode::Record(folder.path().to_owned());
+    let recording = brain(Some(Arc::new(Steady::default())), &mode);
+    recording.think(&question(&format!("failed with {SECRET}"))).await.unwrap();
+
+    let [replayed] = &replay(folder.path()).await.unwrap()[..] else { panic!("one record") };
+    let text = std::fs::read_to_string(&replayed.path).unwrap();
+
+    assert!(!text.contains(SECRET) && !text.contains("hunter2"), "{text}");
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["purpose"], "handle_failure");
+    assert_eq!(value["messages"][0]["content"], "SYSTEM");
+    assert!(text.lines().count() > 20, "one value a line: {text}");
+    assert_eq!(replayed.model, "steady");
+    assert!(replayed.verdict.holds(), "{:?}", replayed.verdict);
+}
+
+#[tokio::test]
+async fn a_replay_tells_what_changed_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = CassetteMode::Record(folder.path().to_owned());
+    let recording = brain(Some(Arc::new(Steady::default())), &mode);
+    recording.think(&question("x")).await.unwrap();
+    let [replayed] = &replay(folder.path()).await.unwrap()[..] else { panic!("one record") };
+    let original = Recording::load(&replayed.path).await.unwrap();
+    let verdict = async |changed: &Recording| {
+        std::fs::write(&replayed.path, serde_json::to_string(changed).unwrap()).unwrap();
+        replay(&replayed.path).await.unwrap().remove(0).verdict
+    };
+
+    let mut reworded = original.clone();
+    reworded.key = "another".to_owned();
+    let mut refused = original.clone();
+    refused.input["error"] = 3.into();
+    let mut chat = original.clone();
+    chat.purpose = "chat".to_owned();
+
+    assert!(matches!(verdict(&reworded).await, Verdict::Drifted { .. }));
+    assert!(matches!(verdict(&refused).await, Verdict::Refused { .. }));
+    assert_eq!(verdict(&chat).await, Verdict::NoDecision);
+    assert!(matches!(verdict(&original).await, Verdict::Same { .. }));
+}
+
+#[tokio::test]
+async fn a_conversation_is_recorded_whole_and_replayed_in_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let messages = vec![ChatMessage::text("user", "Hi")];
+    let request = ChatRequest { messages, ..ChatRequest::default() };
+    let exchange = Exchange::new("chat", Value::Null, request);
+    let record = CassetteMode::Record(folder.path().to_owned());
+    let recorder = over(Some(Arc::new(Steady::default())), &record).unwrap();
+    let live: Vec<_> = recorder.stream(&exchange).await.unwrap().collect().await;
+    assert_eq!(live.len(), 2);
+
+    let player = over(None, &CassetteMode::Replay(folder.path().to_owned())).unwrap();
+    let pieces: Vec<_> = player.stream(&exchange).await.unwrap().collect().await;
+
+    let text: String = pieces.iter().map(|piece| piece.as_ref().unwrap().text()).collect();
+    assert_eq!(text, "Hello");
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_refused_with_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan").join("x.json");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "{}").unwrap();
+
+    let refused = replay(folder.path()).await.unwrap_err();
+
+    assert!(refused.to_string().contains("x.json is no record"), "{refused}");
+    assert!(replay(&folder.path().join("none")).await.is_err());
+}

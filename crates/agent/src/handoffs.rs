@@ -1,0 +1,54 @@
+//! What is done about each kind of handoff, a file each where it takes more than a question.
+
+mod analyse;
+mod plan;
+mod report;
+mod schedule;
+mod verify;
+
+use cynode_wire::handoff::{
+    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff,
+};
+
+pub(crate) use analyse::analyse;
+pub(crate) use plan::plan;
+pub(crate) use report::agent_report;
+pub(crate) use schedule::scheduled_run;
+pub(crate) use verify::verify;
+
+use crate::AgentError;
+use crate::brain::decisions::{Choose, ContinueRun};
+use crate::work::Work;
+
+/// Says how a run goes on.
+pub(crate) async fn continue_run(
+    mut work: Work,
+    body: &ContinueRunHandoff,
+) -> Result<ContinueAnswer, AgentError> {
+    let (node, situation, attempts) = (body.node.clone(), body.situation.clone(), body.attempts);
+    let decided = work.think(&ContinueRun { node, situation, attempts }).await?;
+    let (with, reason) = (decided.with, decided.reason);
+    Ok(ContinueAnswer { with, reason, decisions: work.decisions })
+}
+
+/// Chooses.
+pub(crate) async fn decide(
+    mut work: Work,
+    handoff: &Handoff<DecideHandoff>,
+) -> Result<DecideAnswer, AgentError> {
+    let body = &handoff.body;
+    let preferences = &handoff.context.preferences.effective;
+    let preferred = body.preference.as_ref().and_then(|key| preferences.get(key)?.as_str());
+    let question = Choose {
+        question: body.question.clone(),
+        choices: body.choices.iter().map(|c| (c.key.clone(), c.text.clone())).collect(),
+        facts: body.facts.clone(),
+        preferred: preferred.map(str::to_owned),
+    };
+    let chosen = work.think(&question).await?;
+    let (choice, reason) = (chosen.choice, chosen.reason);
+    Ok(DecideAnswer { choice, reason, decisions: work.decisions })
+}
+
+#[cfg(test)]
+mod tests;

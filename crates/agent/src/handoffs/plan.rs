@@ -1,0 +1,92 @@
+//! A request in prose becomes steps; big work is cut into components first.
+
+use cynode_domain::criteria::Criterion;
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
+use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_wire::handoff::{DecidedBy, Handoff, PlanAnswer, PlanHandoff, PlanOutcome, TaskFacts};
+use serde_json::{Value, json};
+use tracing::debug;
+
+use crate::AgentError;
+use crate::brain::decisions::{
+    AssessScope, Classify, IdentifyComponents, PlanSteps, Planned, Scope,
+};
+use crate::tools;
+use crate::work::Work;
+
+/// Makes steps of a request.
+pub(crate) async fn plan(
+    mut work: Work,
+    handoff: &Handoff<PlanHandoff>,
+) -> Result<PlanAnswer, AgentError> {
+    let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
+    let question = PlanSteps {
+        request: body.prompt.clone(),
+        criteria: task.map(prose).unwrap_or_default(),
+        expected_outputs: body.expected_outputs.clone(),
+    };
+    let planned = work.think(&question).await?;
+    let by_rule = work.decisions.iter().all(|record| record.by == DecidedBy::Rule);
+    if let (Some(task), false) = (task, by_rule) {
+        decompose(&mut work, task, &body.prompt).await?;
+    }
+    let outcome = outcome(planned, &body.expected_outputs);
+    Ok(PlanAnswer { outcome, decisions: work.decisions })
+}
+
+/// The criteria that a person reads.
+fn prose(task: &TaskFacts) -> Vec<String> {
+    let text = |criterion: &Criterion| match criterion {
+        Criterion::Text { description } => Some(description.clone()),
+        Criterion::ExitCode { .. }
+        | Criterion::OutputMatches { .. }
+        | Criterion::FileExists { .. }
+        | Criterion::CommandSucceeds { .. } => None,
+    };
+    task.acceptance_criteria.iter().filter_map(text).collect()
+}
+
+/// Writes the components of big work down, where it has more than one.
+async fn decompose(work: &mut Work, task: &TaskFacts, prompt: &str) -> Result<(), AgentError> {
+    let request = prompt.to_owned();
+    let kind = work.think(&Classify { request: request.clone(), has_brief: false }).await?.kind;
+    let project = String::new();
+    let scoped = work.think(&AssessScope { request: request.clone(), kind, project }).await?;
+    if scoped.scope < Scope::Medium {
+        return Ok(());
+    }
+    let scope = scoped.scope;
+    let parts = work.think(&IdentifyComponents { request, kind, scope }).await?;
+    if parts.components.len() < 2 {
+        return Ok(());
+    }
+    let arguments = json!({ "task_id": task.id, "components": parts.components });
+    match tools::call::<Value>(work.tools.as_ref(), "apmas_create_plan", arguments).await {
+        // A task that has a plan already keeps it: planning may be asked for twice.
+        Err(AgentError::Tool { message, .. }) => {
+            debug!(task.id = %task.id, "task {} keeps its plan: {message}", task.id);
+            Ok(())
+        }
+        other => other.map(drop),
+    }
+}
+
+fn outcome(planned: Planned, outputs: &[String]) -> PlanOutcome {
+    if planned.commands.is_empty() {
+        let question = Question {
+            kind: QuestionKind::Clarification,
+            text: planned.question,
+            about: planned.assumptions,
+            accepts: vec![ReplyForm::Commands, ReplyForm::Script, ReplyForm::No],
+        };
+        return PlanOutcome::Ask { question };
+    }
+    let last = planned.commands.len() - 1;
+    let step = |(index, line): (usize, String)| Step {
+        action: Action::Command { line },
+        expected_outputs: if index == last { outputs.to_vec() } else { vec![] },
+    };
+    let steps = planned.commands.into_iter().enumerate().map(step).collect();
+    PlanOutcome::Planned { steps, assumptions: planned.assumptions }
+}

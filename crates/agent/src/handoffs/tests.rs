@@ -1,0 +1,1 @@
+//! Handoffs against tools that follow a script; no model is there.

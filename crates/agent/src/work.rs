@@ -1,0 +1,68 @@
+//! One piece of work: its context, its rights, and what thinks about it.
+
+use std::sync::Arc;
+
+use cynode_client::Client;
+use cynode_llm::Provider;
+use cynode_wire::handoff::{DecisionRecord, HandoffContext};
+use secrecy::SecretString;
+
+use crate::AgentError;
+use crate::agent::AgentOptions;
+use crate::brain::{Brain, Decision, EgressModel, Model};
+use crate::cassette;
+use crate::context::compose;
+use crate::tools::Tools;
+
+/// One piece of work.
+pub(crate) struct Work {
+    /// Tools, with the rights of the handoff.
+    pub(crate) tools: Arc<dyn Tools>,
+    /// Whom to ask; nobody where there is no way to models.
+    pub(crate) model: Option<Arc<dyn Model>>,
+    /// What every request to a model begins with.
+    pub(crate) system: String,
+    /// What decides.
+    pub(crate) brain: Brain,
+    /// What was decided so far.
+    pub(crate) decisions: Vec<DecisionRecord>,
+}
+
+impl Work {
+    /// The work that a handoff brings.
+    pub(crate) fn new(
+        options: &AgentOptions,
+        egress: Option<&Arc<dyn Provider>>,
+        context: &HandoffContext,
+    ) -> Self {
+        let token = SecretString::from(context.agent_token.reveal());
+        let tools: Client = options.orchestrator.clone().with_token(token.clone());
+        let model = egress.map(|egress| {
+            Arc::new(EgressModel { egress: Arc::clone(egress), token }) as Arc<dyn Model>
+        });
+        let model = cassette::over(model, &options.brain.cassette);
+        let system = compose(options.role, &options.instructions, context).system;
+        Self::with(Arc::new(tools), model, system, options)
+    }
+
+    /// Work with these means.
+    pub(crate) fn with(
+        tools: Arc<dyn Tools>,
+        model: Option<Arc<dyn Model>>,
+        system: String,
+        options: &AgentOptions,
+    ) -> Self {
+        let brain = Brain::new(model.clone(), options.brain.clone(), system.clone());
+        Self { tools, model, system, brain, decisions: vec![] }
+    }
+
+    /// Makes a decision and keeps its record.
+    pub(crate) async fn think<D: Decision>(
+        &mut self,
+        question: &D,
+    ) -> Result<D::Answer, AgentError> {
+        let decided = self.brain.think(question).await?;
+        self.decisions.push(decided.record);
+        Ok(decided.answer)
+    }
+}
