@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::{openapi, testing, tidy, tool};
+use crate::testing::{self, Lane};
+use crate::{openapi, tidy, tool};
 
 type Work = fn(&mut dyn Write) -> Result<bool>;
 
@@ -15,7 +16,7 @@ const STAGES: &[(&str, Work)] = &[
     ("fmt", |_| tool::succeeds(&mut tool::cargo(&["fmt", "--all", "--check"]))),
     ("tidy", tidy::run),
     ("clippy", |_| tool::succeeds(&mut clippy())),
-    ("test", testing::run),
+    ("test", |out| testing::run(out, Lane::Fast)),
     ("doc", |_| tool::succeeds(&mut doc())),
     ("openapi", openapi::check),
     ("otlp feature", |_| {

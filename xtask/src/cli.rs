@@ -8,7 +8,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
-use crate::{bench, ci, fuzz, guardrails, openapi, testing, tidy, tool};
+use crate::testing::{self, Lane};
+use crate::{bench, ci, fuzz, guardrails, local_model, openapi, tidy, tool};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -31,7 +32,11 @@ pub enum Command {
         junit: Option<PathBuf>,
     },
     /// Prepare, build and run every test, then check the guardrails against the results
-    Test,
+    Test {
+        /// Ask a real model on this machine too: some ten minutes the first time
+        #[arg(long)]
+        slow: bool,
+    },
     /// Everything that must hold before a change lands
     Ci,
     /// Write docs/reference/openapi.json anew
@@ -51,6 +56,8 @@ pub enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Ask a real model on this machine, by our own client and through the product
+    LocalModel,
     /// Build every named binary (dev profile)
     BuildAll,
     /// Measure
@@ -95,12 +102,13 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
     let fine = match cli.command {
         Command::Tidy => tidy::run(out)?,
         Command::Guardrails { junit } => guardrails::run(out, junit.as_deref())?,
-        Command::Test => testing::run(out)?,
+        Command::Test { slow } => testing::run(out, if slow { Lane::Slow } else { Lane::Fast })?,
         Command::Ci => ci::run(out)?,
         Command::Openapi { check: true } => openapi::check(out)?,
         Command::Openapi { check: false } => openapi::write(out)?,
         Command::Conformance(args) => conformance::run(out, args)?,
         Command::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
+        Command::LocalModel => local_model::run(out)?,
         Command::BuildAll => {
             let mut build = tool::cargo(&["build"]);
             tool::succeeds(build.args(tool::binary_package_args()))?

@@ -7,10 +7,10 @@
 
 mod clients;
 mod gateway;
-mod http;
+pub(crate) mod http;
 mod interop;
-mod packages;
-mod process;
+pub(crate) mod packages;
+pub(crate) mod process;
 mod report;
 mod servers;
 mod shim;

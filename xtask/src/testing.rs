@@ -10,10 +10,19 @@ use anyhow::{Context as _, Result};
 use crate::guardrails::evidence::{Evidence, Outcome};
 use crate::guardrails::junit::{self, Case};
 use crate::guardrails::{self, Documents};
-use crate::{conformance, prepare, tool};
+use crate::{conformance, local_model, prepare, tool};
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// What every change has to pass.
+    Fast,
+    /// A real model on this machine too.
+    Slow,
+}
 
 /// Runs everything; the last line printed is `N passed, N failed, N skipped`.
-pub fn run(out: &mut dyn Write) -> Result<bool> {
+pub fn run(out: &mut dyn Write, lane: Lane) -> Result<bool> {
     let mut nextest = prepare::nextest()?;
     let postgres = prepare::postgres()?;
     writeln!(out, "test: PostgreSQL programs in {}", postgres.display())?;
@@ -37,6 +46,10 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
     let mut report = junit::parse(&xml);
     let has_tests = !report.cases.is_empty();
     report.cases.extend(interop(out)?);
+    if lane == Lane::Slow {
+        writeln!(out, "test: a real model on this machine")?;
+        report.cases.extend(local_model::judge(out)?);
+    }
     let documents = Documents::read(&tool::root())?;
     let guarded = guardrails::judge(out, &documents, &Evidence::of_report(&report))?;
     if !doc_tests {

@@ -10,24 +10,24 @@ const START_UP: Duration = Duration::from_secs(30);
 
 /// A place on this machine.
 #[derive(Debug, Clone)]
-pub(super) struct Endpoint {
-    pub(super) address: SocketAddr,
-    pub(super) path: String,
+pub(crate) struct Endpoint {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: String,
 }
 
 impl Endpoint {
     /// A free port, for a server that cannot choose one by itself.
-    pub(super) fn free(path: &str) -> Result<Self> {
+    pub(crate) fn free(path: &str) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("there is no free port")?;
         Ok(Self { address: listener.local_addr()?, path: path.to_owned() })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}{}", self.address, self.path)
     }
 
     /// Waits until somebody listens.
-    pub(super) fn wait(&self) -> Result<()> {
+    pub(crate) fn wait(&self) -> Result<()> {
         let start = Instant::now();
         while start.elapsed() < START_UP {
             if TcpStream::connect(self.address).is_ok() {

@@ -114,8 +114,8 @@ pub(super) fn install(wanted: Wanted) -> Result<Packages> {
     npm(&packages.tools.join("conformance"), SUITES)?;
     if wanted == Wanted::ClientsAndServers {
         npm(&packages.typescript(), TYPESCRIPT)?;
-        python(&packages.python_home(Generation::V1), PYTHON_V1)?;
-        python(&packages.python_home(Generation::V2), PYTHON_V2)?;
+        python(&packages.python_home(Generation::V1), PYTHON_V1, &[]).context(PIP_HELP)?;
+        python(&packages.python_home(Generation::V2), PYTHON_V2, &[]).context(PIP_HELP)?;
     }
     Ok(packages)
 }
@@ -132,16 +132,17 @@ fn npm(directory: &Path, manifest: &str) -> Result<()> {
 }
 
 /// Installs packages into a Python of their own, unless exactly those were installed before.
-fn python(directory: &Path, packages: &[&str]) -> Result<()> {
+/// What has to be built first is built with `settings` in its environment.
+pub(crate) fn python(directory: &Path, packages: &[&str], settings: &[(&str, &str)]) -> Result<()> {
     once(directory, &packages.join("\n"), || {
         if directory.exists() {
             fs::remove_dir_all(directory).context("cannot remove what was installed before")?;
         }
         let mut venv = Command::new("python3");
-        tool::must_succeed(venv.args(["-m", "venv"]).arg(directory)).context(PIP_HELP)?;
+        tool::must_succeed(venv.args(["-m", "venv"]).arg(directory))?;
         let mut pip = Command::new(directory.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        tool::must_succeed(pip.args(packages)).context(PIP_HELP)
+        tool::must_succeed(pip.args(packages).envs(settings.iter().copied()))
     })
 }
 

@@ -9,14 +9,14 @@ use crate::tool;
 
 /// A program that ends with this value.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     child: Child,
     url: String,
 }
 
 impl Program {
     /// The fixture server on a free port.
-    pub(super) fn fixture() -> Result<Self> {
+    pub(crate) fn fixture() -> Result<Self> {
         let path = tool::target_dir().join("debug/cynode-mcp-fixture");
         let mut command = Command::new(path);
         command.args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -28,18 +28,18 @@ impl Program {
     }
 
     /// A program whose address is known otherwise.
-    pub(super) fn start(command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let child = command.spawn().with_context(|| format!("{command:?} does not start"))?;
         Ok(Self { child, url: String::new() })
     }
 
     /// Where it listens.
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     /// Whether it ended by itself.
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 }

@@ -1,0 +1,90 @@
+//! Asks a model and prints the answer as one line of JSON:
+//! `cargo run -p cynode-llm --example ask -- --url http://127.0.0.1:8000/v1 --model smollm2 "Hello?"`.
+//!
+//! Whatever speaks one of the three APIs can be asked, our own orchestrator included.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use cynode_llm::{Collector, Endpoint, ProviderKind, connect};
+use cynode_wire::openai::{ChatMessage, ChatRequest};
+use futures_util::StreamExt as _;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+/// Asks a model.
+#[derive(Parser)]
+struct Ask {
+    /// Where the provider is
+    #[arg(long)]
+    url: String,
+    /// What it speaks
+    #[arg(long, value_enum, default_value = "openai")]
+    kind: Kind,
+    /// A file with the key or token
+    #[arg(long)]
+    token_file: Option<PathBuf>,
+    /// Which model
+    #[arg(long)]
+    model: Option<String>,
+    /// Take the answer in pieces
+    #[arg(long)]
+    stream: bool,
+    /// The longest answer, in tokens
+    #[arg(long, default_value_t = 32)]
+    max_tokens: u64,
+    /// What to ask; nothing lists the models
+    prompt: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Openai,
+    Anthropic,
+    Ollama,
+}
+
+impl Ask {
+    async fn run(&self) -> Result<Value, Box<dyn Error>> {
+        let kind = match self.kind {
+            Kind::Openai => ProviderKind::OpenAi,
+            Kind::Anthropic => ProviderKind::Anthropic,
+            Kind::Ollama => ProviderKind::Ollama,
+        };
+        let provider = connect(&Endpoint::new(kind, self.url.clone()))?;
+        let token = self.token_file.as_ref().map(std::fs::read_to_string).transpose()?;
+        let secret = token.map(|token| SecretString::from(token.trim()));
+        let Some(prompt) = &self.prompt else {
+            return Ok(json!({ "models": provider.models(secret.as_ref()).await? }));
+        };
+        let request = ChatRequest {
+            model: self.model.clone(),
+            messages: vec![ChatMessage::text("user", prompt.as_str())],
+            max_tokens: Some(self.max_tokens),
+            temperature: Some(0.0),
+            ..ChatRequest::default()
+        };
+        if !self.stream {
+            let answer = provider.chat(&request, secret.as_ref()).await?;
+            return Ok(json!({ "text": answer.text(), "usage": answer.usage }));
+        }
+        let mut pieces = provider.stream(&request, secret.as_ref()).await?;
+        let (mut collector, mut count) = (Collector::default(), 0);
+        while let Some(piece) = pieces.next().await {
+            let piece = piece?;
+            count += usize::from(!piece.text().is_empty());
+            collector.push(&piece);
+        }
+        let answer = collector.finish();
+        Ok(json!({ "text": answer.text(), "pieces": count, "usage": answer.usage }))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let said = Ask::parse().run().await?;
+    writeln!(std::io::stdout(), "{said}")?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! An orchestrator of its own, from the binaries that are built, for what is judged against it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::conformance::process::Program;
+use crate::tool;
+
+const START_UP: Duration = Duration::from_secs(30);
+
+/// A running orchestrator, which ends with this value.
+#[derive(Debug)]
+pub(crate) struct Orchestrator {
+    directory: PathBuf,
+    address: SocketAddr,
+    _program: Program,
+}
+
+impl Orchestrator {
+    /// Starts an orchestrator on an empty data directory with the text of a config file.
+    pub(crate) fn start(directory: PathBuf, config: &str) -> Result<Self> {
+        if directory.exists() {
+            fs::remove_dir_all(&directory).context("cannot empty the data directory")?;
+        }
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join("cynode.toml"), config)?;
+        let log = fs::File::create(directory.join("orchestrator.log"))?;
+        let mut command = Command::new(tool::target_dir().join("debug/cynode-orchestrator"));
+        command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut program = Program::start(&mut command)?;
+
+        let address = wait_for(&mut program, &directory.join("orchestrator.addr"))?;
+        wait_for(&mut program, &directory.join("admin.token"))?;
+        let address = address.trim_start_matches("http://").parse().context("no address")?;
+        Ok(Self { directory, address, _program: program })
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The file with the administrator's token.
+    pub(crate) fn token_file(&self) -> PathBuf {
+        self.directory.join("admin.token")
+    }
+
+    /// What the administrator's `cynork` says.
+    pub(crate) fn cynork(&self, args: &[&str]) -> Result<Value> {
+        let mut command = Command::new(tool::target_dir().join("debug/cynork"));
+        command.args(["--output", "json", "--gateway-url"]).arg(format!("http://{}", self.address));
+        command.arg("--token-file").arg(self.token_file()).args(args);
+        // Nothing of the user's own set-up has a say here.
+        command.env_remove("CYNORK_TOKEN").env("XDG_CONFIG_HOME", &self.directory);
+        let output = command.stdin(Stdio::null()).output().context("cynork does not start")?;
+        if !output.status.success() {
+            bail!("cynork {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        serde_json::from_slice(&output.stdout).context("cynork printed no JSON")
+    }
+}
+
+/// The content of a file that a starting orchestrator writes.
+fn wait_for(program: &mut Program, file: &Path) -> Result<String> {
+    let start = Instant::now();
+    while start.elapsed() < START_UP {
+        match fs::read_to_string(file) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+            _ if program.has_ended() => break,
+            _ => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+    let log: PathBuf = file.with_file_name("orchestrator.log");
+    bail!("the orchestrator wrote no {}; see {}", file.display(), log.display())
+}
