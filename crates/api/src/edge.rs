@@ -19,8 +19,9 @@ use crate::identity::asks_for_token;
 const TRACE_HEADER: &str = "x-trace-id";
 
 /// Wraps every request.
-pub(crate) async fn edge(request: Request, next: Next) -> Response {
+pub(crate) async fn edge(mut request: Request, next: Next) -> Response {
     let trace = trace_of(&request);
+    request.extensions_mut().insert(trace);
     let method = request.method().clone();
     let route = request
         .extensions()

@@ -6,6 +6,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
+use cynode_ops::chat::ThreadError;
 use cynode_ops::runs::RunError;
 use cynode_ops::{
     AccountError, ArtifactError, BlobError, EventError, NodeError, ProjectError, TaskError,
@@ -30,7 +31,7 @@ impl ApiError {
         Self { kind, detail: detail.into(), errors: vec![], cause: None }
     }
 
-    fn caused_by(mut self, cause: impl StdError + Send + Sync + 'static) -> Self {
+    pub(crate) fn caused_by(mut self, cause: impl StdError + Send + Sync + 'static) -> Self {
         self.cause = Some(Arc::new(cause));
         self
     }
@@ -207,6 +208,19 @@ impl From<EventError> for ApiError {
             EventError::BadToken => Self::new(Kind::Authentication, error.to_string()),
             EventError::Task(error) => error.into(),
             EventError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ThreadError> for ApiError {
+    fn from(error: ThreadError) -> Self {
+        use ThreadError as E;
+        let detail = error.to_string();
+        match error {
+            E::NotFound(_) => Self::new(Kind::NotFound, detail),
+            E::Invalid(_) | E::Page(_) => Self::new(Kind::Validation, detail),
+            E::Project(error) => error.into(),
+            E::Store(error) => error.into(),
         }
     }
 }

@@ -9,7 +9,9 @@
 
 mod accounts;
 mod artifacts;
+mod chat;
 mod edge;
+mod egress;
 mod error;
 mod events;
 mod extract;
@@ -18,13 +20,16 @@ mod identity;
 mod node_api;
 mod nodes;
 mod openapi;
+mod preferences;
 mod projects;
 mod router;
 mod runs;
 mod status;
 mod tasks;
+mod threads;
 mod workflow;
 
+pub use egress::Models;
 pub use gateway::Administration;
 pub use identity::ServiceTokens;
 pub use openapi::document;

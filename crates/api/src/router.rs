@@ -6,6 +6,8 @@ use std::time::Duration;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
+use cynode_ops::chat::Chat;
+use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::{Accounts, Artifacts, Events, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
@@ -21,8 +23,8 @@ use crate::identity::{ServiceTokens, require_join, require_node, require_runner,
 use crate::openapi::{Document, named};
 use crate::status::Overview;
 use crate::{
-    Administration, accounts, artifacts, events, gateway, node_api, nodes, projects, runs, status,
-    tasks, workflow,
+    Administration, Models, accounts, artifacts, chat, egress, events, gateway, node_api, nodes,
+    preferences, projects, runs, status, tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -50,8 +52,14 @@ pub struct Services {
     pub workflow: Workflow,
     /// The outbox.
     pub events: Events,
+    /// Chat.
+    pub chat: Chat,
     /// What the MCP gateway decides and records by.
     pub administration: Administration,
+    /// What calls to models go through.
+    pub models: Models,
+    /// Preferences.
+    pub preferences: Preferences,
     /// The secrets of runners and joining nodes.
     pub tokens: ServiceTokens,
     /// The engine's name, for people.
@@ -85,7 +93,10 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
         .merge(events::routes(services.events))
-        .merge(gateway::routes(services.administration))
+        .merge(threads::routes(services.chat.clone()))
+        .merge(gateway::routes(services.administration.clone()))
+        .merge(egress::routes(services.models.clone()))
+        .merge(preferences::routes(services.preferences))
         .merge(status::routes(overview))
         .route_layer(from_fn_with_state(services.accounts.clone(), require_user));
     let runners = workflow::routes(services.workflow)
@@ -95,8 +106,10 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
     let nodes = node_api::routes(services.nodes.clone(), services.artifacts)
         .route_layer(from_fn_with_state(services.nodes, require_node));
     OpenApiRouter::with_openapi(Document::openapi())
+        .merge(chat::routes(services.chat, services.accounts.clone()))
         .merge(accounts::open_routes(services.accounts))
         .merge(users)
+        .merge(egress::agent_routes(services.models.egress, services.administration.agents))
         .merge(runners)
         .merge(joining)
         .merge(nodes)

@@ -44,6 +44,17 @@ words! {
 }
 
 impl ValueType {
+    /// What a value is; text for null, which is of every type.
+    pub const fn of(value: &Value) -> Self {
+        match value {
+            Value::Null | Value::String(_) => Self::String,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(_) => Self::Number,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
+    }
+
     /// Whether `value` is of this type. Null is of every type: it hides what weaker scopes say.
     pub fn fits(self, value: &Value) -> bool {
         match value {

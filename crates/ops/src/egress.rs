@@ -44,7 +44,7 @@ use snapshot::Snapshot;
 pub use cynode_llm::ProviderError;
 pub use cynode_wire::models::ModelView;
 pub use inference::Inference;
-pub use look::{CallsError, CallsWanted};
+pub use look::CallsError;
 pub use providers::ProviderAdminError;
 pub use routing::Routing;
 

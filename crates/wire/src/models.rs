@@ -17,7 +17,7 @@ pub struct Price {
     pub output: f64,
 }
 
-/// `PUT /v1/models/providers/{name}`
+/// `PUT /v1/model-providers/{name}`
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutProvider {
@@ -101,7 +101,7 @@ pub struct SilentProvider {
     pub reason: String,
 }
 
-/// `GET /v1/models/available`
+/// `GET /v1/brain/models`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ModelsView {
     /// What the caller may use.

@@ -1,8 +1,8 @@
 //! Looking at what was asked and spent.
 
-use cynode_domain::ids::{InferenceId, RunId, TaskId};
+use cynode_domain::ids::InferenceId;
 use cynode_store::{InferenceCall, InferenceFilter, InferenceStore};
-use cynode_wire::inferences::{InferenceTotals, InferenceView, InferencesView};
+use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 use cynode_wire::page::PageQuery;
 
 use super::Egress;
@@ -20,29 +20,17 @@ pub enum CallsError {
     Store(#[from] cynode_store::Error),
 }
 
-/// Which calls are wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallsWanted {
-    /// In this run.
-    pub run: Option<RunId>,
-    /// For this task.
-    pub task: Option<TaskId>,
-    /// For this purpose.
-    pub purpose: Option<String>,
-}
-
 impl Egress {
     /// A page of the caller's calls, newest first, and sums over all of them; everybody's for an
     /// administrator.
     pub async fn calls(
         &self,
         caller: &Caller,
-        wanted: CallsWanted,
-        query: &PageQuery,
+        query: InferenceQuery,
     ) -> Result<InferencesView, CallsError> {
-        let request = PageRequest::<InferenceId>::check(query)?;
+        let InferenceQuery { run, task, purpose, limit, cursor } = query;
+        let request = PageRequest::<InferenceId>::check(&PageQuery { limit, cursor })?;
         let (before, fetch) = (request.before, request.fetch);
-        let CallsWanted { run, task, purpose } = wanted;
         let filter = InferenceFilter { user: caller.own(), run, task, purpose, since: None };
         let (found, sums) = self
             .store

@@ -57,6 +57,25 @@ impl Preferences {
             .await
     }
 
+    /// Writes a preference, new or not; `expected_version` 0 means that it must be new.
+    pub async fn put(
+        &self,
+        caller: &Caller,
+        wanted: PreferenceKey,
+        request: WritePreference,
+    ) -> Result<PreferenceView, PreferenceError> {
+        let new = WritePreference { expected_version: None, ..request.clone() };
+        if request.expected_version == Some(0) {
+            return self.create(caller, wanted, new).await;
+        }
+        match self.update(caller, wanted.clone(), request.clone()).await {
+            Err(PreferenceError::NotFound { .. }) if request.expected_version.is_none() => {
+                self.create(caller, wanted, new).await
+            }
+            written => written,
+        }
+    }
+
     /// Gives a preference another value.
     pub async fn update(
         &self,
