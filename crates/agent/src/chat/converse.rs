@@ -1,0 +1,241 @@
+//! Answering with a model: it says what it needs, the gateway decides, the person sees it.
+//!
+//! Invariant: a model reaches only tools that the gateway lists for this work, by a list that is
+//! made before its first word and never changes; a refusal of the gateway ends the turn.
+
+use std::time::Duration;
+
+use cynode_client::McpError;
+use cynode_llm::Collector;
+use cynode_wire::handoff::{HandoffUsage, Turn};
+use cynode_wire::openai::{
+    AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolCall,
+};
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::functions::{Functions, only_looks};
+use super::teller::Teller;
+use crate::AgentError;
+use crate::brain::{BrainOptions, Exchange, Filter, Model, ModelError};
+use crate::context::{messages, untrusted};
+use crate::tools::Tools;
+
+/// How many calls of one message are made.
+const MAX_CALLS: usize = 8;
+/// How much of a result a model sees.
+const RESULT_BYTES: usize = 16 * 1024;
+const HINT: &str = "balanced";
+
+/// Everything that a turn needs.
+pub(super) struct Conversation<'a> {
+    pub(super) tools: &'a dyn Tools,
+    pub(super) model: &'a dyn Model,
+    pub(super) options: &'a BrainOptions,
+    pub(super) system: &'a str,
+    pub(super) teller: &'a Teller,
+}
+
+/// How a turn went.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) usage: HandoffUsage,
+    /// The model that answered.
+    pub(super) model: String,
+    /// What was changed, for people.
+    pub(super) changes: Vec<String>,
+    /// How often the model was asked.
+    pub(super) rounds: u32,
+    /// Whether the person has seen anything of it.
+    pub(super) has_shown: bool,
+}
+
+/// Why a turn has no whole answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The model.
+    Model(ModelError),
+    /// A tool, or the way to it.
+    Agent(AgentError),
+}
+
+impl Conversation<'_> {
+    /// Answers the last turn. What was done so far is in `ended`, also when it goes wrong.
+    pub(super) async fn run(&self, turns: &[Turn], ended: &mut Ended) -> Result<(), Trouble> {
+        let listed = self.tools.list().await;
+        let listed = listed.map_err(|error| Trouble::Agent(AgentError::of("tools/list", error)))?;
+        let functions = Functions::new(listed);
+        let mut said = vec![ChatMessage::text("system", self.system)];
+        said.extend(messages(turns));
+        for round in 1..=self.options.max_iterations {
+            ended.rounds = round;
+            let may_call = round < self.options.max_iterations;
+            let answer = self.ask(&said, &functions, may_call, ended).await?;
+            let Some(message) = answer.message().filter(|m| !m.tool_calls.is_empty() && may_call)
+            else {
+                return Ok(());
+            };
+            said.push(repeated(message));
+            let calls = message.tool_calls.clone();
+            said.extend(self.call_all(&calls, &functions, ended).await?);
+        }
+        Ok(())
+    }
+
+    /// Asks once; its words are shown as they come.
+    async fn ask(
+        &self,
+        said: &[ChatMessage],
+        functions: &Functions,
+        may_call: bool,
+        ended: &mut Ended,
+    ) -> Result<ChatCompletion, Trouble> {
+        let exchange = Exchange::new("chat", Value::Null, self.request(said, functions, may_call));
+        let silence = self.options.timeout;
+        let mut pieces = within(silence, self.model.stream(&exchange)).await?;
+        let (mut whole, mut filter) = (Collector::default(), Filter::default());
+        while let Some(piece) = within(silence, async { Ok(pieces.next().await) }).await? {
+            let piece = piece.map_err(Trouble::Model)?;
+            whole.push(&piece);
+            self.show(filter.push(piece.text()), ended).await;
+        }
+        self.show(filter.finish(), ended).await;
+        let answer = whole.finish();
+        if let Some(usage) = &answer.usage {
+            ended.usage.prompt_tokens += usage.prompt_tokens;
+            ended.usage.completion_tokens += usage.completion_tokens;
+        }
+        ended.model.clone_from(&answer.model);
+        Ok(answer)
+    }
+
+    fn request(&self, said: &[ChatMessage], functions: &Functions, may_call: bool) -> ChatRequest {
+        let tools = if may_call { functions.definitions.clone() } else { vec![] };
+        ChatRequest {
+            model: Some(HINT.to_owned()),
+            messages: said.to_vec(),
+            stream: true,
+            tools,
+            max_tokens: Some(self.options.max_tokens),
+            temperature: Some(self.options.temperature),
+            ..ChatRequest::default()
+        }
+    }
+
+    async fn show(&self, text: String, ended: &mut Ended) {
+        ended.has_shown |= !text.trim().is_empty();
+        self.teller.say(text).await;
+    }
+
+    /// Makes all calls of a message at once; their results, in order.
+    async fn call_all(
+        &self,
+        calls: &[ToolCall],
+        functions: &Functions,
+        ended: &mut Ended,
+    ) -> Result<Vec<ChatMessage>, Trouble> {
+        let mut made = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            made.push(self.call(index, call, functions));
+        }
+        let mut results = Vec::new();
+        let mut refused = None;
+        for (call, outcome) in calls.iter().zip(join_all(made).await) {
+            match outcome {
+                Ok(Called { text, change }) => {
+                    ended.has_shown |= change.is_some();
+                    ended.changes.extend(change);
+                    results.push(ChatMessage::tool_result(&call.id, text));
+                }
+                // The other calls of the message were made: what they changed is still told.
+                Err(fault) => refused = refused.or(Some(fault)),
+            }
+        }
+        refused.map_or(Ok(results), |fault| Err(Trouble::Agent(fault)))
+    }
+
+    async fn call(
+        &self,
+        index: usize,
+        call: &ToolCall,
+        functions: &Functions,
+    ) -> Result<Called, AgentError> {
+        let Some(function) = &call.function else { return Ok(Called::useless("no function")) };
+        let Some(tool) = functions.tool(&function.name) else {
+            return Ok(Called::useless("there is no such function"));
+        };
+        if index >= MAX_CALLS {
+            return Ok(Called::useless("too many calls at once: call it again"));
+        }
+        let arguments =
+            if function.arguments.trim().is_empty() { "{}" } else { &function.arguments };
+        let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
+            return Ok(Called::useless("the arguments are no JSON"));
+        };
+        match self.tools.call(tool, &arguments).await {
+            Ok(result) => {
+                let value = result.structured.unwrap_or_else(|| json!(result.text));
+                let summary = summary(tool, &value);
+                self.teller.tool(tool, Some(true), &summary).await;
+                let text = untrusted::quote("tool result", &value.to_string(), RESULT_BYTES);
+                let change = (!only_looks(tool)).then_some(summary);
+                Ok(Called { text, change })
+            }
+            Err(error @ McpError::Refused { .. }) if !error.is_about_arguments() => {
+                self.teller.tool(tool, Some(false), &error.to_string()).await;
+                Err(AgentError::of(tool, error))
+            }
+            Err(error @ McpError::Away(_)) => Err(AgentError::of(tool, error)),
+            Err(error) => {
+                self.teller.tool(tool, Some(false), &error.to_string()).await;
+                Ok(Called::useless(&error.to_string()))
+            }
+        }
+    }
+}
+
+/// What came of a call.
+struct Called {
+    /// For the model.
+    text: String,
+    /// For people, if something was changed.
+    change: Option<String>,
+}
+
+impl Called {
+    fn useless(why: &str) -> Self {
+        Self { text: json!({ "error": why }).to_string(), change: None }
+    }
+}
+
+/// What a call did, in a line.
+fn summary(tool: &str, value: &Value) -> String {
+    let name = ["task_name", "slug", "display_name", "name", "id"]
+        .into_iter()
+        .find_map(|field| value[field].as_str());
+    name.map_or_else(|| tool.to_owned(), |name| format!("{tool}: {}", untrusted::inline(name)))
+}
+
+fn repeated(message: &AssistantMessage) -> ChatMessage {
+    ChatMessage {
+        role: "assistant".to_owned(),
+        content: message.content.clone().map(Content::Text),
+        tool_calls: message.tool_calls.clone(),
+        ..ChatMessage::default()
+    }
+}
+
+/// Waits for a model at most so long.
+async fn within<T>(
+    silence: Duration,
+    work: impl Future<Output = Result<T, ModelError>>,
+) -> Result<T, Trouble> {
+    match tokio::time::timeout(silence, work).await {
+        Ok(outcome) => outcome.map_err(Trouble::Model),
+        Err(_) => {
+            let message = format!("it said nothing for {} s", silence.as_secs());
+            Err(Trouble::Model(ModelError::Away { message, retry_after: None }))
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! What a person wants, as far as rules can tell.
+//!
+//! Only the words of the person's own last turn are read. Whatever does not clearly ask for
+//! something is [`Intent::Unclear`]: rules never guess at a change.
+
+use crate::brain::decisions::explicit_commands;
+
+/// What a person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Intent {
+    /// To know what can be said.
+    Help,
+    /// The projects.
+    Projects,
+    /// Tasks, of one status if one was named.
+    Tasks(Option<&'static str>),
+    /// The worker nodes.
+    Nodes,
+    /// How all of it is going.
+    Overview,
+    /// What waits for the person.
+    Waiting,
+    /// How a task is going.
+    Status(String),
+    /// What a task printed.
+    Logs(String),
+    /// The executions of a task.
+    Runs(String),
+    /// A task, described in words.
+    CreateTask(String),
+    /// A task that runs commands.
+    RunCommands(Vec<String>),
+    /// A project of this name.
+    CreateProject(String),
+    /// That a task is stopped.
+    Cancel(String),
+    /// That the question of a task is answered with commands.
+    Answer(String, Vec<String>),
+    /// That the question of a task is answered with no.
+    Decline(String),
+    /// What only people do to runs, such as to approve a plan: verb and task.
+    ForPeople(&'static str, String),
+    /// A verb without the task that it is about.
+    Incomplete(&'static str),
+    /// Something else.
+    Unclear,
+}
+
+const STATUSES: &[&str] = &["queued", "running", "completed", "failed", "canceled", "superseded"];
+/// How a request may begin before it says what it wants.
+const POLITE: &[&str] = &[
+    "please ",
+    "can you ",
+    "could you ",
+    "would you ",
+    "hey ",
+    "hi, ",
+    "hello, ",
+    "ok ",
+    "okay ",
+    "i want to ",
+    "i'd like to ",
+    "let's ",
+    "now ",
+    "/",
+];
+const HELP: &[&str] =
+    &["help", "hi", "hello", "hey", "commands", "what can you do", "how does this work", "usage"];
+const PROJECTS: &[&str] = &["projects", "my projects", "all projects", "which projects are there"];
+const NODES: &[&str] = &["nodes", "all nodes", "workers", "worker nodes", "the nodes"];
+const OVERVIEW: &[&str] = &[
+    "status",
+    "overview",
+    "how is it going",
+    "how are things",
+    "what is going on",
+    "what's going on",
+    "what's up",
+    "what is happening",
+    "summary",
+];
+const WAITING: &[&str] = &[
+    "what is waiting for me",
+    "what's waiting for me",
+    "what waits for me",
+    "waiting",
+    "inbox",
+    "questions",
+    "my questions",
+    "open questions",
+    "what do you need from me",
+    "is anything waiting for me",
+    "anything waiting for me",
+    "is there anything for me",
+    "anything for me",
+    "what needs an answer",
+    "what needs my attention",
+    "approvals",
+];
+const STATUS_OF: &[&str] = &[
+    "status of ",
+    "status ",
+    "show task ",
+    "show me task ",
+    "show me ",
+    "show ",
+    "how is ",
+    "how's ",
+    "what about ",
+    "what happened to ",
+    "what happened with ",
+    "why did ",
+    "task ",
+    "explain ",
+    "result of ",
+    "result ",
+    "describe ",
+];
+const LOGS_OF: &[&str] = &["logs of ", "logs ", "log of ", "output of ", "output "];
+const RUNS_OF: &[&str] = &["runs of ", "list runs of ", "history of ", "runs "];
+const CANCEL: &[&str] = &["cancel ", "abort ", "stop ", "kill "];
+const CREATE: &[&str] = &[
+    "create a task to ",
+    "create a task that ",
+    "create a task ",
+    "create task ",
+    "new task ",
+    "add a task to ",
+    "add a task ",
+    "add task ",
+    "make a task ",
+    "task ",
+    "todo ",
+    "create a new task ",
+    "start a task to ",
+    "start a task ",
+];
+const CREATE_PROJECT: &[&str] = &[
+    "create a project called ",
+    "create a project named ",
+    "create a project ",
+    "create project ",
+    "new project ",
+];
+const FOR_PEOPLE: &[(&str, &str)] = &[
+    ("approve", "approve "),
+    ("retry", "retry "),
+    ("resume", "resume "),
+    ("pause", "pause "),
+    ("start", "start "),
+    ("fork", "fork "),
+];
+/// Words around the name of a task that are not part of it.
+const AROUND: &[&str] = &["the task ", "task ", "the ", "my task ", "my "];
+const AFTER: &[&str] = &[" going", " doing", " fail", " task", " now", " stuck", " done yet"];
+
+/// What the words of a person want.
+pub(super) fn intent(text: &str) -> Intent {
+    let text = polite(text.trim());
+    let commands = explicit_commands(text);
+    if !commands.is_empty() {
+        return Intent::RunCommands(commands);
+    }
+    if let Some(command) = after(text, &["run:", "/run ", "execute:"]) {
+        return Intent::RunCommands(vec![command.trim_matches('`').trim().to_owned()]);
+    }
+    let plain = text.trim_end_matches(['?', '!', '.', ' ']);
+    let listed = after(plain, &["list ", "show me ", "show ", "give me "]).unwrap_or(plain);
+    question(&listed.to_lowercase()).or_else(|| change(text)).unwrap_or_else(|| about(plain))
+}
+
+/// A question about everything.
+fn question(lower: &str) -> Option<Intent> {
+    let is = |phrases: &[&str]| phrases.contains(&lower);
+    if is(HELP) {
+        return Some(Intent::Help);
+    }
+    if is(PROJECTS) {
+        return Some(Intent::Projects);
+    }
+    if is(NODES) {
+        return Some(Intent::Nodes);
+    }
+    if is(WAITING) {
+        return Some(Intent::Waiting);
+    }
+    if is(OVERVIEW) {
+        return Some(Intent::Overview);
+    }
+    tasks(lower)
+}
+
+/// `tasks`, `failed tasks`, `what is running`, `which tasks failed`.
+fn tasks(lower: &str) -> Option<Intent> {
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let filler = [
+        "all", "my", "the", "open", "tasks", "runs", "what", "which", "is", "are", "have", "has",
+        "what's",
+    ];
+    let mut status = None;
+    for word in &words {
+        match STATUSES.iter().find(|known| *known == word) {
+            Some(known) => status = Some(*known),
+            None if filler.contains(word) => {}
+            None => return None,
+        }
+    }
+    let is_about_tasks = words.iter().any(|word| matches!(*word, "tasks" | "runs"));
+    (is_about_tasks || (status.is_some() && words.len() > 1)).then_some(Intent::Tasks(status))
+}
+
+/// Something is to change.
+fn change(text: &str) -> Option<Intent> {
+    if let Some(rest) = after(text, &["answer "]) {
+        return Some(answer(rest));
+    }
+    if let Some(rest) = after(text, &["decline "]) {
+        return Some(Intent::Decline(name(rest)));
+    }
+    if let Some(rest) = described(text, CREATE) {
+        return Some(Intent::CreateTask(rest));
+    }
+    if let Some(rest) = after(text, CREATE_PROJECT) {
+        let name = rest.trim_start_matches(':').trim().trim_matches(['"', '`', '.']).to_owned();
+        return Some(if name.is_empty() {
+            Intent::Incomplete("create project")
+        } else {
+            Intent::CreateProject(name)
+        });
+    }
+    if let Some(rest) = after(text, CANCEL) {
+        return Some(named("cancel", rest, Intent::Cancel));
+    }
+    let (verb, rest) =
+        FOR_PEOPLE.iter().find_map(|(verb, head)| Some((*verb, after(text, &[head])?)))?;
+    Some(named(verb, rest, |task| Intent::ForPeople(verb, task)))
+}
+
+/// A question about one task.
+fn about(plain: &str) -> Intent {
+    for (heads, of) in [
+        (RUNS_OF, Intent::Runs as fn(String) -> Intent),
+        (LOGS_OF, Intent::Logs),
+        (STATUS_OF, Intent::Status),
+    ] {
+        if let Some(rest) = after(plain, heads) {
+            let task = name(rest);
+            // A name is short: a whole sentence is not about one task.
+            if !task.is_empty() && task.split_whitespace().count() <= 6 {
+                return of(task);
+            }
+        }
+    }
+    let lower = plain.to_lowercase();
+    let verbs = ["cancel", "approve", "retry", "resume", "pause", "start", "decline", "answer"];
+    verbs
+        .iter()
+        .find(|verb| **verb == lower)
+        .map_or(Intent::Unclear, |verb| Intent::Incomplete(verb))
+}
+
+/// `answer NAME with …`, `answer NAME: …`; `no` declines.
+fn answer(rest: &str) -> Intent {
+    let split = rest.split_once(" with ").or_else(|| rest.split_once(':'));
+    let Some((task, reply)) = split else { return Intent::Incomplete("answer") };
+    let (task, reply) = (name(task), reply.trim());
+    if task.is_empty() || reply.is_empty() {
+        return Intent::Incomplete("answer");
+    }
+    match reply.to_lowercase().trim_end_matches('.') {
+        "no" => return Intent::Decline(task),
+        "yes" => return Intent::ForPeople("approve", task),
+        _ => {}
+    }
+    let marked = explicit_commands(&format!("run {reply}"));
+    let lines = if marked.is_empty() { vec![reply.trim_matches('`').to_owned()] } else { marked };
+    Intent::Answer(task, lines)
+}
+
+fn named(verb: &'static str, rest: &str, of: impl FnOnce(String) -> Intent) -> Intent {
+    let task = name(rest);
+    if task.is_empty() || matches!(task.as_str(), "it" | "that" | "this") {
+        Intent::Incomplete(verb)
+    } else {
+        of(task)
+    }
+}
+
+/// What a task is to do, after `create task:` and its like. Without a colon the words must follow a
+/// verb, so that `task foo` stays a question.
+fn described(text: &str, heads: &[&str]) -> Option<String> {
+    for head in heads {
+        let with_colon = format!("{}:", head.trim_end());
+        let rest = after(text, &[&with_colon]).or_else(|| {
+            let is_verb = !matches!(*head, "task " | "todo ");
+            after(text, &[head]).filter(|_| is_verb)
+        });
+        if let Some(rest) = rest {
+            let rest = rest.trim_start_matches(':').trim();
+            return (!rest.is_empty()).then(|| rest.to_owned());
+        }
+    }
+    None
+}
+
+/// The name of a task without the words around it.
+fn name(text: &str) -> String {
+    let mut text = text.trim().trim_end_matches(['?', '!', '.']);
+    if let Some(rest) = after(text, AROUND) {
+        text = rest;
+    }
+    for ending in AFTER {
+        let cut = text.len().saturating_sub(ending.len());
+        if text.get(cut..).is_some_and(|end| end.eq_ignore_ascii_case(ending)) {
+            text = text.get(..cut).unwrap_or(text);
+        }
+    }
+    text.trim().trim_matches(['"', '\'', '`']).trim().to_owned()
+}
+
+fn polite(mut text: &str) -> &str {
+    while let Some(rest) = after(text, POLITE) {
+        text = rest.trim_start();
+    }
+    text
+}
+
+/// What follows the first of these beginnings, whatever its case.
+fn after<'a>(text: &'a str, heads: &[&str]) -> Option<&'a str> {
+    heads.iter().find_map(|head| {
+        let begins = text.get(..head.len())?.eq_ignore_ascii_case(head);
+        begins.then(|| text.get(head.len()..).unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(words: &str) -> String {
+        words.to_owned()
+    }
+
+    #[test]
+    fn questions_are_understood_in_many_words() {
+        for (asked, wanted) in [
+            ("help", Intent::Help),
+            ("Hello!", Intent::Help),
+            ("/help", Intent::Help),
+            ("What can you do?", Intent::Help),
+            ("list projects", Intent::Projects),
+            ("show me my projects", Intent::Projects),
+            ("tasks", Intent::Tasks(None)),
+            ("List all tasks", Intent::Tasks(None)),
+            ("show failed tasks", Intent::Tasks(Some("failed"))),
+            ("what is running?", Intent::Tasks(Some("running"))),
+            ("which tasks have failed", Intent::Tasks(Some("failed"))),
+            ("list runs", Intent::Tasks(None)),
+            ("nodes", Intent::Nodes),
+            ("How is it going?", Intent::Overview),
+            ("status", Intent::Overview),
+            ("What is waiting for me?", Intent::Waiting),
+            ("inbox", Intent::Waiting),
+            ("status of build-1", Intent::Status(text("build-1"))),
+            ("How is the task build-1 going?", Intent::Status(text("build-1"))),
+            ("why did build-1 fail?", Intent::Status(text("build-1"))),
+            ("show task \"build-1\"", Intent::Status(text("build-1"))),
+            ("task build-1", Intent::Status(text("build-1"))),
+            ("logs of build-1", Intent::Logs(text("build-1"))),
+            ("runs of build-1", Intent::Runs(text("build-1"))),
+        ] {
+            assert_eq!(intent(asked), wanted, "{asked}");
+        }
+    }
+
+    #[test]
+    fn changes_are_understood_only_where_they_are_asked_for() {
+        for (asked, wanted) in [
+            ("create task: wash the car", Intent::CreateTask(text("wash the car"))),
+            ("Please create a task to wash the car", Intent::CreateTask(text("wash the car"))),
+            ("task: wash the car", Intent::CreateTask(text("wash the car"))),
+            ("Could you add a task: sweep", Intent::CreateTask(text("sweep"))),
+            ("run `make test`", Intent::RunCommands(vec![text("make test")])),
+            ("run: make test", Intent::RunCommands(vec![text("make test")])),
+            ("/run make test", Intent::RunCommands(vec![text("make test")])),
+            ("$ make\n$ make test", Intent::RunCommands(vec![text("make"), text("make test")])),
+            ("create project Web Shop", Intent::CreateProject(text("Web Shop"))),
+            ("cancel build-1", Intent::Cancel(text("build-1"))),
+            ("stop the task build-1", Intent::Cancel(text("build-1"))),
+            ("cancel it", Intent::Incomplete("cancel")),
+            ("cancel", Intent::Incomplete("cancel")),
+            ("answer build-1 with `make`", Intent::Answer(text("build-1"), vec![text("make")])),
+            ("answer build-1: no", Intent::Decline(text("build-1"))),
+            ("answer build-1", Intent::Incomplete("answer")),
+            ("decline build-1", Intent::Decline(text("build-1"))),
+            ("approve build-1", Intent::ForPeople("approve", text("build-1"))),
+            ("answer build-1: yes", Intent::ForPeople("approve", text("build-1"))),
+            ("retry build-1", Intent::ForPeople("retry", text("build-1"))),
+        ] {
+            assert_eq!(intent(asked), wanted, "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_clear_changes_nothing() {
+        for asked in [
+            "",
+            "The car is dirty.",
+            "I wonder whether we should cancel build-1",
+            "rm -rf /",
+            "Run the tests",
+            "Tell me a joke about tasks that failed",
+            "show me what you would do if every task of the project had failed",
+        ] {
+            assert_eq!(intent(asked), Intent::Unclear, "{asked}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_confuses_the_reader(text in "\\PC{0,80}") {
+            let _ = intent(&text);
+        }
+
+        #[test]
+        fn what_stands_in_the_middle_of_a_sentence_is_no_request(words in "[a-z]{1,8}") {
+            let sentence = format!("{words} said: cancel everything; create task: x");
+            let is_change = matches!(
+                intent(&sentence),
+                Intent::Cancel(_) | Intent::CreateTask(_) | Intent::RunCommands(_)
+            );
+            prop_assert!(!is_change || ["task", "todo"].contains(&words.as_str()), "{}", sentence);
+        }
+    }
+}

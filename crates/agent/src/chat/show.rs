@@ -1,0 +1,119 @@
+//! Tasks, runs, projects and nodes in a few words of Markdown.
+//!
+//! Names and texts are other people's: they are shown within a line and can form no markup.
+
+use cynode_domain::run::RunState;
+use cynode_wire::nodes::NodeView;
+use cynode_wire::projects::ProjectView;
+use cynode_wire::runs::{RunDetail, RunView};
+use cynode_wire::tasks::{LogsView, TaskView};
+
+use crate::context::untrusted::inline;
+
+/// The longest excerpt of what a task printed.
+const LOG_CHARS: usize = 2000;
+
+/// A name, as code.
+pub(super) fn code(text: &str) -> String {
+    format!("`{}`", inline(text))
+}
+
+/// Lines under a heading, or what is said when there are none.
+pub(super) fn list(heading: &str, lines: &[String], empty: &str) -> String {
+    if lines.is_empty() {
+        return format!("{empty}\n");
+    }
+    let lines: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
+    format!("{heading}\n\n{}\n", lines.join("\n"))
+}
+
+/// A task in a line.
+pub(super) fn task_line(task: &TaskView) -> String {
+    let mut line = format!("{} – {}", code(&task.task_name), task.status);
+    let more = task.summary.as_deref().or(task.blocked_reason.as_deref());
+    if let Some(more) = more {
+        line.push_str(": ");
+        line.push_str(&inline(more));
+    }
+    line
+}
+
+/// A project in a line.
+pub(super) fn project_line(project: &ProjectView) -> String {
+    let default = if project.is_default { ", the default one" } else { "" };
+    let about = inline(&project.description);
+    let about = if about.is_empty() { about } else { format!(": {about}") };
+    format!("{} – {}{default}{about}", code(&project.slug), inline(&project.display_name))
+}
+
+/// A node in a line.
+pub(super) fn node_line(node: &NodeView) -> String {
+    let (slug, jobs) = (code(&node.node_slug), node.running_jobs);
+    let status = format!("{:?}", node.status).to_lowercase();
+    format!("{slug} – {status}, {jobs} jobs, {} CPUs", node.capabilities.cpu_cores)
+}
+
+/// A run in a line.
+pub(super) fn run_line(run: &RunView) -> String {
+    let waits = run.waits_for.as_deref().map(inline);
+    let waits = waits.map(|what| format!(", waits for {what}")).unwrap_or_default();
+    format!("{} – {}{waits}, made {}", run.id, run.state, run.created_at.format("%Y-%m-%d %H:%M"))
+}
+
+/// A task and its newest run.
+pub(super) fn task(task: &TaskView, run: Option<&RunDetail>) -> String {
+    let mut text = format!("{} is {}.", code(&task.task_name), task.status);
+    let mut add = |label: &str, value: &str| {
+        text.push_str(&format!("\n- {label}: {}", inline(value)));
+    };
+    if !task.prompt.trim().is_empty() {
+        add("asked for", &task.prompt);
+    }
+    if !task.commands.is_empty() {
+        add("commands", &task.commands.join("; "));
+    }
+    if let Some(summary) = &task.summary {
+        add("result", summary);
+    }
+    if let Some(reason) = &task.blocked_reason {
+        add("does not go on", reason);
+    }
+    if let Some(run) = run {
+        add("run", &format!("{} ({})", run.run.id, run.run.state));
+        if let Some(step) = &run.step {
+            let (at, of) = (step.index + 1, step.of);
+            add("step", &format!("{at} of {of}, attempt {}: {}", step.attempt, step.action));
+        }
+        if let Some(waits) = &run.run.waits_for {
+            add("waits for", waits);
+        }
+        if let Some(question) = question(run) {
+            add("asks", question);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The question that a run waits with, if it does.
+pub(super) fn question(run: &RunDetail) -> Option<&str> {
+    let asked = run.question.as_ref().filter(|asked| asked.answer.is_none())?;
+    (run.run.state == RunState::NeedsAnswer).then_some(asked.question.text.as_str())
+}
+
+/// The end of what a task printed.
+pub(super) fn logs(name: &str, logs: &LogsView) -> String {
+    let part = |label: &str, text: &str| {
+        if text.trim().is_empty() {
+            return format!("{label}: nothing\n");
+        }
+        let skipped = text.chars().count().saturating_sub(LOG_CHARS);
+        let end: String = text.chars().skip(skipped).collect();
+        // What was printed cannot end its own block.
+        let end = end.replace("```", "'''");
+        let note = if skipped > 0 { " (the end of it)" } else { "" };
+        format!("{label}{note}:\n\n```\n{}\n```\n", end.trim_end())
+    };
+    let (out, error) = (part("Output", &logs.stdout), part("Errors", &logs.stderr));
+    format!("{}\n\n{out}\n{error}", code(name))
+}

@@ -1,0 +1,1 @@
+//! Conversations against tools and a model that follow a script.
