@@ -7,11 +7,11 @@
 mod client;
 mod disk;
 mod load;
-mod peers;
-mod process;
-mod report;
+pub(crate) mod peers;
+pub(crate) mod process;
+pub(crate) mod report;
 mod steady;
-mod subject;
+pub(crate) mod subject;
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,10 +1,12 @@
 //! Measurements of the real processes, each against a baseline of the same run.
 //!
-//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] their record.
+//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] their record,
+//! [`chat`] questions to models.
 //! Figures are printed with their goals and never judged by the exit code: tests assert behaviour,
 //! this shows time and memory.
 
 pub mod audit;
+pub mod chat;
 pub mod gateway;
 mod memory;
 mod processes;
@@ -34,6 +36,8 @@ pub enum Command {
     Up(up::UpArgs),
     /// The audit log alone: its writer, and questions to a million records.
     Audit(audit::AuditArgs),
+    /// Questions to a scripted model, direct and through the orchestrator.
+    Chat(chat::ChatArgs),
     /// Tool calls, direct and through the gateway.
     Gateway(gateway::GatewayArgs),
     /// Durable steps of workflows, against single-row commits and other engines.
@@ -45,6 +49,7 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => Box::pin(up::run(&args, out)).await,
         Command::Audit(args) => Box::pin(audit::run(&args, out)).await,
+        Command::Chat(args) => Box::pin(chat::run(&args, out)).await,
         Command::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
         Command::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
     }

@@ -77,6 +77,12 @@ pub enum Bench {
     },
     /// CPU-seconds of a clean release build, by crate
     Build,
+    /// Questions to a model, direct and through the orchestrator; `--peers` for `LiteLLM`'s proxy
+    Chat {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Tool calls, direct and through the gateway: rate, latency, CPU and memory
     Gateway {
         /// Passed on to the benchmark
@@ -117,6 +123,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             tool::succeeds(&mut bench::program::build(&[], "audit", &args)?)?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
+        Command::Bench(Bench::Chat { args }) => bench::chat::run(out, &args)?,
         Command::Bench(Bench::Gateway { args }) => bench::gateway::run(out, &args)?,
         Command::Bench(Bench::Up { args }) => {
             // The benchmark starts the real binary, which it does not depend on as a crate.

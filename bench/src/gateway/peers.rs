@@ -27,11 +27,11 @@ use super::subject::Subject;
 /// Times 100 ms; the slowest peers migrate a database first.
 const START_UP_LOOKS: u32 = 1800;
 /// What a bearer is checked against; the peers live for one run, on loopback.
-const SECRET: &str = "a-secret-of-one-benchmark-Qx7-01";
+pub(crate) const SECRET: &str = "a-secret-of-one-benchmark-Qx7-01";
 
 /// A gateway to compare with.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Peer {
+pub(crate) enum Peer {
     /// A Rust proxy from crates.io.
     McpProxy,
     /// A Python gateway, stateless as it comes.
@@ -46,7 +46,7 @@ impl Peer {
     pub(super) const ALL: [Self; 4] =
         [Self::McpProxy, Self::ContextForge, Self::ContextForgeStateful, Self::LiteLlm];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::McpProxy => "mcp-proxy",
             Self::ContextForge => "ContextForge",
@@ -82,7 +82,7 @@ pub(super) async fn start(peer: Peer, backend: &Program) -> anyhow::Result<Subje
 }
 
 /// Where peers are, and the version of this one.
-fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
+pub(crate) fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
     let program = std::env::current_exe()?;
     let place = program.ancestors().nth(2).context("this program is not in a build")?.join("peers");
     let slug = peer.slug();
@@ -96,30 +96,30 @@ fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
 }
 
 /// What a peer is started with: where it is installed, a directory and a port of its own.
-struct Seat {
+pub(crate) struct Seat {
     place: PathBuf,
-    directory: TempDir,
-    port: u16,
+    pub(crate) directory: TempDir,
+    pub(crate) port: u16,
 }
 
 impl Seat {
-    fn new(place: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn new(place: PathBuf) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
         // None of them takes a free port by itself.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         Ok(Self { place, directory, port })
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
     /// A program of the peer with an environment of its own.
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.place.join(program));
         command.current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
@@ -127,7 +127,7 @@ impl Seat {
     }
 
     /// Runs the peer until it listens.
-    async fn run(&self, command: &mut Command) -> anyhow::Result<Program> {
+    pub(crate) async fn run(&self, command: &mut Command) -> anyhow::Result<Program> {
         let log = fs::File::create(self.path().join("log"))?;
         let mut program =
             Program::start(command.stdout(log.try_clone()?).stderr(Stdio::from(log)))?;

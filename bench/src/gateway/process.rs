@@ -11,15 +11,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// A process that ends with this value.
-pub(super) struct Program {
+pub(crate) struct Program {
     child: Child,
     /// What it said first.
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
 impl Program {
     /// Starts a program; `said` stays empty unless its output is read by [`Program::listen`].
-    pub(super) fn start(command: &mut Command) -> anyhow::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> anyhow::Result<Self> {
         let child = command
             .stdin(Stdio::null())
             .spawn()
@@ -35,11 +35,11 @@ impl Program {
         Ok(program)
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 }
@@ -57,13 +57,13 @@ impl Drop for Program {
 }
 
 /// The fixture server, on a free port; it says its URL.
-pub(super) fn fixture() -> anyhow::Result<Program> {
+pub(crate) fn fixture() -> anyhow::Result<Program> {
     let mut command = Command::new(beside_this("cynode-mcp-fixture")?);
     Program::listen(command.args(["--listen", "127.0.0.1:0"]))
 }
 
 /// A program of the same build as this one.
-pub(super) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.is_file() {
         bail!("{} is missing: run `cargo xtask bench gateway`", path.display());
@@ -73,13 +73,13 @@ pub(super) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
 
 /// What a process and those that it started used since they began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usage {
-    pub(super) cpu: Duration,
-    pub(super) rss_mib: f64,
+pub(crate) struct Usage {
+    pub(crate) cpu: Duration,
+    pub(crate) rss_mib: f64,
 }
 
 impl Usage {
-    pub(super) fn of(process: u32) -> anyhow::Result<Self> {
+    pub(crate) fn of(process: u32) -> anyhow::Result<Self> {
         let mut all = Self::of_one(process)?;
         for child in descendants(process)? {
             // One that ended meanwhile is of no interest.

@@ -36,7 +36,7 @@ pub(super) struct Measured {
 
 /// How a table is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// Columns aligned by spaces.
     Plain,
     /// To be pasted into `docs/benchmarks.md`.
@@ -75,7 +75,7 @@ fn cells(one: &Measured, all: &[Measured]) -> [String; COLUMNS.len()] {
 }
 
 /// Two figures at least, and no more behind the point than they need.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value {
         100.0.. => format!("{value:.0}"),
         1.0..100.0 => format!("{value:.1}"),
@@ -83,26 +83,29 @@ fn number(value: f64) -> String {
     }
 }
 
-fn plain(rows: &[[String; COLUMNS.len()]]) -> String {
+/// Columns aligned by spaces.
+pub(crate) fn plain<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
     for row in rows {
-        let [name, figures @ ..] = row;
-        let _ = write!(text, "{name:<0$}", widths[0]);
-        for (figure, width) in figures.iter().zip(&widths[1..]) {
+        for (column, (figure, width)) in row.iter().zip(widths).enumerate() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "  {figure:>width$}");
+            let _ = match column {
+                0 => write!(text, "{figure:<width$}"),
+                _ => write!(text, "  {figure:>width$}"),
+            };
         }
         text.push('\n');
     }
     text
 }
 
-fn markdown(rows: &[[String; COLUMNS.len()]]) -> String {
+/// The rows as Markdown; the first is the head.
+pub(crate) fn markdown<const N: usize>(rows: &[[String; N]]) -> String {
     let mut lines: Vec<String> =
         rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
-    lines.insert(1, format!("|{}\n", "---|".repeat(COLUMNS.len())));
+    lines.insert(1, format!("|{}\n", "---|".repeat(N)));
     lines.concat()
 }
 

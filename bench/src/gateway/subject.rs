@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -78,7 +79,7 @@ pub(super) fn address(backend: &Program) -> String {
 }
 
 /// Where an orchestrator keeps its state.
-pub(super) enum Storage {
+pub(crate) enum Storage {
     /// In a file, as users have it.
     Sqlite,
     /// In a file that no disk has to keep: what is left is the work of the gateway itself.
@@ -90,7 +91,7 @@ pub(super) enum Storage {
 }
 
 impl Storage {
-    const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Sqlite => "gateway, SQLite",
             Self::SqliteInMemory => "gateway, SQLite in memory",
@@ -108,20 +109,37 @@ impl Storage {
     }
 }
 
+/// A new orchestrator, and what it takes to speak to it.
+pub(crate) struct Orchestrator {
+    pub(crate) program: Program,
+    pub(crate) directory: TempDir,
+    /// `host:port`.
+    pub(crate) listens: String,
+    /// The administrator's token.
+    pub(crate) admin: String,
+}
+
+impl Orchestrator {
+    /// Starts one on an empty database.
+    pub(crate) async fn start(storage: &Storage) -> anyhow::Result<Self> {
+        let directory = storage.directory()?;
+        let mut command = Command::new(beside_this("cynode-orchestrator")?);
+        command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
+        if let Storage::Postgres(url) | Storage::PostgresOfTests(url) = storage {
+            command.args(["--database-url", url]);
+        }
+        command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
+        let mut program = Program::start(&mut command)?;
+        let listens = written(&mut program, &directory.path().join("orchestrator.addr")).await?;
+        let admin = written(&mut program, &directory.path().join("admin.token")).await?;
+        let listens = listens.trim_start_matches("http://").to_owned();
+        Ok(Self { program, directory, listens, admin })
+    }
+}
+
 /// The gateway of a new orchestrator, with the fixture installed.
 pub(super) async fn gateway(backend: &Program, storage: Storage) -> anyhow::Result<Subject<'_>> {
-    let directory = storage.directory()?;
-    let mut command = Command::new(beside_this("cynode-orchestrator")?);
-    command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
-    if let Storage::Postgres(url) | Storage::PostgresOfTests(url) = &storage {
-        command.args(["--database-url", url]);
-    }
-    command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
-    let mut program = Program::start(&mut command)?;
-    let listens = written(&mut program, &directory.path().join("orchestrator.addr")).await?;
-    let admin = written(&mut program, &directory.path().join("admin.token")).await?;
-
-    let listens = listens.trim_start_matches("http://").to_owned();
+    let Orchestrator { program, directory, listens, admin } = Orchestrator::start(&storage).await?;
     let server =
         json!({ "slug": SLUG, "transport": { "type": "http", "url": backend.said.trim() } });
     post(&format!("http://{listens}/v1/servers"), &admin, &server).await?;
@@ -152,8 +170,18 @@ async fn written(program: &mut Program, file: &Path) -> anyhow::Result<String> {
 }
 
 /// Sends `body` with a token; the answer, if it is a good one.
-pub(super) async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
-    let sent = reqwest::Client::new().post(url).bearer_auth(token).json(body).send().await?;
+pub(crate) async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+    send(Method::POST, url, token, body).await
+}
+
+/// The same, to write what is at `url`.
+pub(crate) async fn put(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+    send(Method::PUT, url, token, body).await
+}
+
+async fn send(method: Method, url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+    let request = reqwest::Client::new().request(method, url).bearer_auth(token).json(body);
+    let sent = request.send().await?;
     let status = sent.status();
     let text = sent.text().await?;
     if !status.is_success() {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench gateway`: builds what is measured, installs peers if asked, then measures.
 
-mod peers;
+pub(super) mod peers;
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-mcp-fixture"];
 pub fn run(out: &mut dyn Write, args: &[String]) -> Result<bool> {
     let mut bench = program::build(PACKAGES, "gateway", args)?;
     if args.iter().any(|arg| arg == "--peers") {
-        peers::install(out, &tool::target_dir().join("peers"))?;
+        peers::install(out, &tool::target_dir().join("peers"), peers::ALL)?;
     }
     tool::succeeds(&mut bench)
 }

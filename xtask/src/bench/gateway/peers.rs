@@ -34,13 +34,18 @@ const PEERS: [Peer; 3] = [
         version: "1.0.7.post20260921",
         source: Source::PyPi,
     },
-    Peer { slug: "litellm", package: "litellm[proxy]", version: "1.106.2", source: Source::PyPi },
+    Peer { slug: LITELLM, package: "litellm[proxy]", version: "1.106.2", source: Source::PyPi },
 ];
 
-/// Installs every peer that `place` does not hold yet, and writes down what failed.
-pub(super) fn install(out: &mut dyn Write, place: &Path) -> Result<()> {
+/// The names of all of them.
+pub(super) const ALL: &[&str] = &["mcp-proxy", "contextforge", LITELLM];
+/// The one that serves models too.
+pub(in crate::bench) const LITELLM: &str = "litellm";
+
+/// Installs every peer of `wanted` that `place` does not hold yet, and writes down what failed.
+pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&str]) -> Result<()> {
     fs::create_dir_all(place)?;
-    for peer in PEERS {
+    for peer in PEERS.into_iter().filter(|peer| wanted.contains(&peer.slug)) {
         let mark = place.join(format!("{}.installed", peer.slug));
         let failed = place.join(format!("{}.failed", peer.slug));
         if fs::read_to_string(&mark).is_ok_and(|version| version == peer.version) {
