@@ -59,6 +59,8 @@ pub struct ChatCall {
     pub project: Option<String>,
     /// Finds the request in the logs of every process.
     pub trace_id: String,
+    /// Whether the client says that it repeats a request that failed; what it said is kept once.
+    pub is_repeat: bool,
 }
 
 /// How long and how much.
@@ -101,13 +103,12 @@ enum Reader {
 impl Chat {
     /// Chat kept in `store`, answered by `models` and through `handoffs`.
     pub fn new(
-        (store, clock): (Store, SharedClock),
+        (store, clock, background): (Store, SharedClock, Background),
         models: Arc<dyn Models>,
         handoffs: Handoffs,
         options: ChatOptions,
     ) -> Self {
         let room = Arc::new(Semaphore::new(options.max_open));
-        let background = Background::new();
         Self { store, clock, models, handoffs, options, room, background }
     }
 

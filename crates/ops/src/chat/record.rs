@@ -88,6 +88,9 @@ impl Chat {
         };
         let mut said: Vec<ThreadMessage> =
             what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
+        if turn.call.is_repeat && ends_with(&before, &said) {
+            said.clear();
+        }
         let thread = self
             .store
             .append(move |tx| {
@@ -194,6 +197,14 @@ pub(super) async fn begin_thread(tx: &mut Tx, fresh: Thread) -> Result<ThreadId,
     }
     let theirs = tx.thread_latest(fresh.user, fresh.project).await?;
     Ok(theirs.map_or(fresh.id, |thread| thread.id))
+}
+
+/// Whether the last messages are the same ones.
+fn ends_with(before: &[ThreadMessage], said: &[ThreadMessage]) -> bool {
+    let same = |(kept, new): (&ThreadMessage, &ThreadMessage)| {
+        kept.role == new.role && kept.content == new.content
+    };
+    said.len() <= before.len() && before.iter().rev().zip(said.iter().rev()).all(same)
 }
 
 /// What a request adds to the conversation: all that comes after the last answer.

@@ -133,6 +133,18 @@ async fn more_turns_than_there_is_room_for_are_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_tries_again_has_said_it_once() {
+    let world = ChatWorld::new(Manner::Break).await;
+    let again = ChatCall { is_repeat: true, ..world.call() };
+    world.ask("nobody/none", "hello").await.unwrap_err();
+
+    world.chat.complete(again.clone(), request("nobody/none", "hello")).await.unwrap_err();
+    world.chat.complete(again, request("nobody/none", "something else")).await.unwrap_err();
+
+    assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "something else")]);
+}
+
+#[tokio::test]
 async fn the_project_manager_is_asked_by_the_user_only() {
     let world = ChatWorld::new(Manner::Answer).await;
     let mut odd = request(MANAGER_MODEL, "hello");

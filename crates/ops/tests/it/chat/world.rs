@@ -8,6 +8,7 @@ use cynode_ops::Caller;
 use cynode_ops::chat::{Chat, ChatCall, ChatError, ChatOptions, Models};
 use cynode_ops::egress::{EgressError, EgressStream, Inference};
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_runtime::tasks::Tasks;
 use cynode_store::{ChatRecord, ChatRecordStore};
 use cynode_wire::handoff::{ChatEvent, HandoffKind, HandoffUsage};
 use cynode_wire::models::{ModelView, ModelsView};
@@ -195,7 +196,7 @@ impl ChatWorld {
             HandoffOptions::default(),
         );
         let chat = Chat::new(
-            (world.store.clone(), world.clock.clone()),
+            (world.store.clone(), world.clock.clone(), Tasks::new()),
             Arc::new(Model(Arc::clone(&model))),
             handoffs,
             options,
@@ -204,7 +205,12 @@ impl ChatWorld {
     }
 
     pub(super) fn call(&self) -> ChatCall {
-        ChatCall { caller: self.world.bob.clone(), project: None, trace_id: "trace-1".to_owned() }
+        ChatCall {
+            caller: self.world.bob.clone(),
+            project: None,
+            trace_id: "trace-1".to_owned(),
+            is_repeat: false,
+        }
     }
 
     pub(super) async fn ask(&self, model: &str, text: &str) -> Result<ChatCompletion, ChatError> {
