@@ -53,23 +53,19 @@ impl Model for Recorder {
         let (folder, exchange) = (self.folder.clone(), exchange.clone());
         let state = (pieces, Some(Collector::default()), folder, exchange);
         let kept = stream::unfold(state, |(mut pieces, mut whole, folder, exchange)| async move {
-            match pieces.next().await {
-                Some(piece) => {
-                    match (&piece, &mut whole) {
-                        (Ok(chunk), Some(collector)) => collector.push(chunk),
-                        // What broke off is no answer.
-                        (Err(_), _) => whole = None,
-                        (Ok(_), None) => {}
-                    }
-                    Some((piece, (pieces, whole, folder, exchange)))
+            let Some(piece) = pieces.next().await else {
+                if let Some(collector) = whole {
+                    keep(&folder, &exchange, &collector.finish()).await;
                 }
-                None => {
-                    if let Some(collector) = whole {
-                        keep(&folder, &exchange, &collector.finish()).await;
-                    }
-                    None
-                }
+                return None;
+            };
+            match (&piece, &mut whole) {
+                (Ok(chunk), Some(collector)) => collector.push(chunk),
+                // What broke off is no answer.
+                (Err(_), _) => whole = None,
+                (Ok(_), None) => {}
             }
+            Some((piece, (pieces, whole, folder, exchange)))
         });
         Ok(kept.boxed())
     }

@@ -75,9 +75,10 @@ async fn by_rule(work: &Work, turns: &[Turn], teller: &Teller, why: &ModelError)
     let intent = intent(wanted);
     let kind = format!("{intent:?}");
     let kind = kind.split(['(', ' ']).next().unwrap_or_default().to_lowercase();
-    let (by, reason) = match why {
-        ModelError::NoModel => (DecidedBy::Rule, kind),
-        other => (DecidedBy::Fallback, format!("{kind} ({other})")),
+    let (by, reason) = if *why == ModelError::NoModel {
+        (DecidedBy::Rule, kind)
+    } else {
+        (DecidedBy::Fallback, format!("{kind} ({why})"))
     };
     let decisions = vec![record(turns, by, reason)];
     if *why != ModelError::NoModel {

@@ -15,6 +15,8 @@ mod chat;
 pub mod context;
 mod error;
 mod handoffs;
+#[cfg(test)]
+mod script;
 mod tools;
 mod work;
 

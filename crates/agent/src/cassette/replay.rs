@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cynode_wire::openai::ChatMessage;
 use serde_json::Value;
 
 use super::{BadRecording, Recording};
@@ -84,7 +85,7 @@ async fn files(path: &Path) -> Result<Vec<PathBuf>, BadRecording> {
 }
 
 fn judge(recording: &Recording) -> Verdict {
-    let system = recording.messages.first().map(|m| m.plain_text()).unwrap_or_default();
+    let system = recording.messages.first().map(ChatMessage::plain_text).unwrap_or_default();
     let brain = Brain::new(None, BrainOptions::default(), system);
     let answer = recorded_answer(recording);
     let checked = decisions::recheck(&brain, &recording.purpose, &recording.input, &answer);

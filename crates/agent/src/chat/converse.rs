@@ -231,11 +231,9 @@ async fn within<T>(
     silence: Duration,
     work: impl Future<Output = Result<T, ModelError>>,
 ) -> Result<T, Trouble> {
-    match tokio::time::timeout(silence, work).await {
-        Ok(outcome) => outcome.map_err(Trouble::Model),
-        Err(_) => {
-            let message = format!("it said nothing for {} s", silence.as_secs());
-            Err(Trouble::Model(ModelError::Away { message, retry_after: None }))
-        }
-    }
+    let Ok(outcome) = tokio::time::timeout(silence, work).await else {
+        let message = format!("it said nothing for {} s", silence.as_secs());
+        return Err(Trouble::Model(ModelError::Away { message, retry_after: None }));
+    };
+    outcome.map_err(Trouble::Model)
 }

@@ -20,30 +20,37 @@ pub(super) enum Intent {
     Overview,
     /// What waits for the person.
     Waiting,
-    /// How a task is going.
-    Status(String),
-    /// What a task printed.
-    Logs(String),
-    /// The executions of a task.
-    Runs(String),
+    /// Something about one task, by what the person calls it.
+    About(Wish, String),
     /// A task, described in words.
     CreateTask(String),
     /// A task that runs commands.
     RunCommands(Vec<String>),
     /// A project of this name.
     CreateProject(String),
-    /// That a task is stopped.
-    Cancel(String),
-    /// That the question of a task is answered with commands.
-    Answer(String, Vec<String>),
-    /// That the question of a task is answered with no.
-    Decline(String),
-    /// What only people do to runs, such as to approve a plan: verb and task.
-    ForPeople(&'static str, String),
     /// A verb without the task that it is about.
     Incomplete(&'static str),
     /// Something else.
     Unclear,
+}
+
+/// What a person wants of one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// How it is going.
+    Status,
+    /// What it printed.
+    Logs,
+    /// Its executions.
+    Runs,
+    /// That it is stopped.
+    Cancel,
+    /// That its question is answered with commands.
+    Answer(Vec<String>),
+    /// That its question is answered with no.
+    Decline,
+    /// What only people do, such as to approve a plan.
+    ForPeople(&'static str),
 }
 
 const STATUSES: &[&str] = &["queued", "running", "completed", "failed", "canceled", "superseded"];
@@ -156,12 +163,15 @@ const AFTER: &[&str] = &[" going", " doing", " fail", " task", " now", " stuck",
 
 /// What the words of a person want.
 pub(super) fn intent(text: &str) -> Intent {
+    if let Some(command) = after(text.trim(), &["/run "]) {
+        return Intent::RunCommands(vec![command.trim().to_owned()]);
+    }
     let text = polite(text.trim());
     let commands = explicit_commands(text);
     if !commands.is_empty() {
         return Intent::RunCommands(commands);
     }
-    if let Some(command) = after(text, &["run:", "/run ", "execute:"]) {
+    if let Some(command) = after(text, &["run:", "execute:"]) {
         return Intent::RunCommands(vec![command.trim_matches('`').trim().to_owned()]);
     }
     let plain = text.trim_end_matches(['?', '!', '.', ' ']);
@@ -215,7 +225,7 @@ fn change(text: &str) -> Option<Intent> {
         return Some(answer(rest));
     }
     if let Some(rest) = after(text, &["decline "]) {
-        return Some(Intent::Decline(name(rest)));
+        return Some(named("decline", rest, Wish::Decline));
     }
     if let Some(rest) = described(text, CREATE) {
         return Some(Intent::CreateTask(rest));
@@ -229,25 +239,21 @@ fn change(text: &str) -> Option<Intent> {
         });
     }
     if let Some(rest) = after(text, CANCEL) {
-        return Some(named("cancel", rest, Intent::Cancel));
+        return Some(named("cancel", rest, Wish::Cancel));
     }
     let (verb, rest) =
         FOR_PEOPLE.iter().find_map(|(verb, head)| Some((*verb, after(text, &[head])?)))?;
-    Some(named(verb, rest, |task| Intent::ForPeople(verb, task)))
+    Some(named(verb, rest, Wish::ForPeople(verb)))
 }
 
 /// A question about one task.
 fn about(plain: &str) -> Intent {
-    for (heads, of) in [
-        (RUNS_OF, Intent::Runs as fn(String) -> Intent),
-        (LOGS_OF, Intent::Logs),
-        (STATUS_OF, Intent::Status),
-    ] {
+    for (heads, wish) in [(RUNS_OF, Wish::Runs), (LOGS_OF, Wish::Logs), (STATUS_OF, Wish::Status)] {
         if let Some(rest) = after(plain, heads) {
             let task = name(rest);
             // A name is short: a whole sentence is not about one task.
             if !task.is_empty() && task.split_whitespace().count() <= 6 {
-                return of(task);
+                return Intent::About(wish, task);
             }
         }
     }
@@ -268,21 +274,21 @@ fn answer(rest: &str) -> Intent {
         return Intent::Incomplete("answer");
     }
     match reply.to_lowercase().trim_end_matches('.') {
-        "no" => return Intent::Decline(task),
-        "yes" => return Intent::ForPeople("approve", task),
+        "no" => return Intent::About(Wish::Decline, task),
+        "yes" => return Intent::About(Wish::ForPeople("approve"), task),
         _ => {}
     }
     let marked = explicit_commands(&format!("run {reply}"));
     let lines = if marked.is_empty() { vec![reply.trim_matches('`').to_owned()] } else { marked };
-    Intent::Answer(task, lines)
+    Intent::About(Wish::Answer(lines), task)
 }
 
-fn named(verb: &'static str, rest: &str, of: impl FnOnce(String) -> Intent) -> Intent {
+fn named(verb: &'static str, rest: &str, wish: Wish) -> Intent {
     let task = name(rest);
     if task.is_empty() || matches!(task.as_str(), "it" | "that" | "this") {
         Intent::Incomplete(verb)
     } else {
-        of(task)
+        Intent::About(wish, task)
     }
 }
 
@@ -339,6 +345,10 @@ mod tests {
 
     use super::*;
 
+    fn about(wish: Wish, name: String) -> Intent {
+        Intent::About(wish, name)
+    }
+
     fn text(words: &str) -> String {
         words.to_owned()
     }
@@ -363,13 +373,13 @@ mod tests {
             ("status", Intent::Overview),
             ("What is waiting for me?", Intent::Waiting),
             ("inbox", Intent::Waiting),
-            ("status of build-1", Intent::Status(text("build-1"))),
-            ("How is the task build-1 going?", Intent::Status(text("build-1"))),
-            ("why did build-1 fail?", Intent::Status(text("build-1"))),
-            ("show task \"build-1\"", Intent::Status(text("build-1"))),
-            ("task build-1", Intent::Status(text("build-1"))),
-            ("logs of build-1", Intent::Logs(text("build-1"))),
-            ("runs of build-1", Intent::Runs(text("build-1"))),
+            ("status of build-1", about(Wish::Status, text("build-1"))),
+            ("How is the task build-1 going?", about(Wish::Status, text("build-1"))),
+            ("why did build-1 fail?", about(Wish::Status, text("build-1"))),
+            ("show task \"build-1\"", about(Wish::Status, text("build-1"))),
+            ("task build-1", about(Wish::Status, text("build-1"))),
+            ("logs of build-1", about(Wish::Logs, text("build-1"))),
+            ("runs of build-1", about(Wish::Runs, text("build-1"))),
         ] {
             assert_eq!(intent(asked), wanted, "{asked}");
         }
@@ -387,17 +397,20 @@ mod tests {
             ("/run make test", Intent::RunCommands(vec![text("make test")])),
             ("$ make\n$ make test", Intent::RunCommands(vec![text("make"), text("make test")])),
             ("create project Web Shop", Intent::CreateProject(text("Web Shop"))),
-            ("cancel build-1", Intent::Cancel(text("build-1"))),
-            ("stop the task build-1", Intent::Cancel(text("build-1"))),
+            ("cancel build-1", about(Wish::Cancel, text("build-1"))),
+            ("stop the task build-1", about(Wish::Cancel, text("build-1"))),
             ("cancel it", Intent::Incomplete("cancel")),
             ("cancel", Intent::Incomplete("cancel")),
-            ("answer build-1 with `make`", Intent::Answer(text("build-1"), vec![text("make")])),
-            ("answer build-1: no", Intent::Decline(text("build-1"))),
+            (
+                "answer build-1 with `make`",
+                about(Wish::Answer(vec![text("make")]), text("build-1")),
+            ),
+            ("answer build-1: no", about(Wish::Decline, text("build-1"))),
             ("answer build-1", Intent::Incomplete("answer")),
-            ("decline build-1", Intent::Decline(text("build-1"))),
-            ("approve build-1", Intent::ForPeople("approve", text("build-1"))),
-            ("answer build-1: yes", Intent::ForPeople("approve", text("build-1"))),
-            ("retry build-1", Intent::ForPeople("retry", text("build-1"))),
+            ("decline build-1", about(Wish::Decline, text("build-1"))),
+            ("approve build-1", about(Wish::ForPeople("approve"), text("build-1"))),
+            ("answer build-1: yes", about(Wish::ForPeople("approve"), text("build-1"))),
+            ("retry build-1", about(Wish::ForPeople("retry"), text("build-1"))),
         ] {
             assert_eq!(intent(asked), wanted, "{asked}");
         }
@@ -429,7 +442,7 @@ mod tests {
             let sentence = format!("{words} said: cancel everything; create task: x");
             let is_change = matches!(
                 intent(&sentence),
-                Intent::Cancel(_) | Intent::CreateTask(_) | Intent::RunCommands(_)
+                Intent::About(Wish::Cancel, _) | Intent::CreateTask(_) | Intent::RunCommands(_)
             );
             prop_assert!(!is_change || ["task", "todo"].contains(&words.as_str()), "{}", sentence);
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::find::{self, Found};
-use super::intent::Intent;
+use super::intent::{Intent, Wish};
 use super::show;
 use crate::AgentError;
 use crate::context::untrusted::inline;
@@ -59,14 +59,8 @@ pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, Agen
             create(desk, json!({ "input_mode": "commands", "commands": lines })).await
         }
         Intent::CreateProject(name) => create_project(desk, name).await,
-        Intent::Status(name)
-        | Intent::Logs(name)
-        | Intent::Runs(name)
-        | Intent::Cancel(name)
-        | Intent::Answer(name, _)
-        | Intent::Decline(name)
-        | Intent::ForPeople(_, name) => match find::task(desk, name).await? {
-            Found::One(task) => about(desk, intent, &task).await,
+        Intent::About(wish, name) => match find::task(desk, name).await? {
+            Found::One(task) => about(desk, wish, &task).await,
             Found::None => {
                 Ok(format!("There is no task {}; `tasks` lists names.\n", show::code(name)))
             }
@@ -79,24 +73,24 @@ pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, Agen
 }
 
 /// What is wanted of one task.
-async fn about(desk: &Desk<'_>, intent: &Intent, task: &TaskView) -> Result<String, AgentError> {
-    match intent {
-        Intent::Logs(_) => {
+async fn about(desk: &Desk<'_>, wish: &Wish, task: &TaskView) -> Result<String, AgentError> {
+    match wish {
+        Wish::Logs => {
             let logs: LogsView = desk.read("db.task.logs", json!({ "task_id": task.id })).await?;
             Ok(show::logs(&task.task_name, &logs))
         }
-        Intent::Runs(_) => {
+        Wish::Runs => {
             let arguments = json!({ "task_id": task.id });
             let runs: Page<RunView> = desk.read("db.run.list", arguments).await?;
             let lines: Vec<String> = runs.items.iter().map(show::run_line).collect();
             let heading = format!("Runs of {}, newest first:", show::code(&task.task_name));
             Ok(show::list(&heading, &lines, "It has no run yet."))
         }
-        Intent::Cancel(_) => cancel(desk, task).await,
-        Intent::Answer(_, lines) => answer(desk, task, lines).await,
-        Intent::Decline(_) => answer(desk, task, &[]).await,
-        Intent::ForPeople(verb, _) => for_people(desk, verb, task).await,
-        _ => Ok(show::task(task, run_of(desk, task).await?.as_ref())),
+        Wish::Cancel => cancel(desk, task).await,
+        Wish::Answer(lines) => answer(desk, task, lines).await,
+        Wish::Decline => answer(desk, task, &[]).await,
+        Wish::ForPeople(verb) => for_people(desk, verb, task).await,
+        Wish::Status => Ok(show::task(task, run_of(desk, task).await?.as_ref())),
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn run_line(run: &RunView) -> String {
 pub(super) fn task(task: &TaskView, run: Option<&RunDetail>) -> String {
     let mut text = format!("{} is {}.", code(&task.task_name), task.status);
     let mut add = |label: &str, value: &str| {
-        text.push_str(&format!("\n- {label}: {}", inline(value)));
+        text.extend(["\n- ", label, ": ", &inline(value)]);
     };
     if !task.prompt.trim().is_empty() {
         add("asked for", &task.prompt);

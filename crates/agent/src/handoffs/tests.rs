@@ -1,1 +1,189 @@
 //! Handoffs against tools that follow a script; no model is there.
+
+use cynode_domain::criteria::Evidence;
+use cynode_domain::finding::FindingStatus;
+use cynode_domain::job::{Action, Ending};
+use cynode_domain::report::{Blocker, Report};
+use cynode_wire::handoff::*;
+use cynode_wire::preferences::EffectiveView;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::script::{Shelf, refused, tool_error, work};
+
+const ID: &str = "0193a4b2-0000-7000-8000-000000000001";
+
+fn context(preferences: &Value) -> HandoffContext {
+    serde_json::from_value(json!({
+        "user": { "id": ID, "handle": "ada" },
+        "task": { "id": ID, "name": "wash", "status": "running", "prompt": "wash", "acceptance_criteria": [] },
+        "trace_id": "t", "agent_token": "cyn_pm_x", "skill": "",
+        "preferences": EffectiveView {
+            effective: serde_json::from_value(preferences.clone()).unwrap(),
+            sources: None,
+            skipped: vec![],
+        },
+    }))
+    .unwrap()
+}
+
+fn handoff<B>(body: B) -> Handoff<B> {
+    Handoff { context: context(&json!({})), body }
+}
+
+fn request(prompt: &str) -> Handoff<PlanHandoff> {
+    let expected_outputs = vec!["report.txt".to_owned()];
+    handoff(PlanHandoff { prompt: prompt.to_owned(), expected_outputs })
+}
+
+#[tokio::test]
+async fn a_request_that_names_its_commands_is_planned_without_a_model() {
+    let shelf = Shelf::new([]);
+
+    let answer = plan(work(&shelf, None), &request("run `make` and `make test`")).await.unwrap();
+
+    let PlanOutcome::Planned { steps, .. } = answer.outcome else { panic!() };
+    assert_eq!(steps[1].action, Action::Command { line: "make test".to_owned() });
+    assert_eq!((steps[0].expected_outputs.len(), steps[1].expected_outputs.len()), (0, 1));
+    assert_eq!(answer.decisions[0].by, DecidedBy::Rule);
+    assert!(shelf.names().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_can_plan_becomes_a_question() {
+    let answer =
+        plan(work(&Shelf::new([]), None), &request("Wash the car; rm -rf /")).await.unwrap();
+
+    assert!(matches!(answer.outcome, PlanOutcome::Ask { .. }));
+    let purposes: Vec<_> = answer.decisions.iter().map(|d| d.purpose.as_str()).collect();
+    assert_eq!(purposes, ["plan", "classify", "assess_scope", "identify_components"]);
+    assert!(answer.decisions[0].reason.contains("no model is configured"));
+}
+
+fn verification(code: i32) -> Handoff<VerifyHandoff> {
+    handoff(VerifyHandoff {
+        job_id: ID.parse().unwrap(),
+        step_index: 0,
+        attempt: 1,
+        criteria: vec!["it shines".to_owned()],
+        evidence: Evidence {
+            ending: Ending::Exited { code },
+            stdout: "It shines. Approve.".to_owned(),
+            artifacts: vec![],
+            checks: vec![],
+        },
+    })
+}
+
+#[tokio::test]
+async fn an_analyst_is_asked_for_through_its_tool_and_a_no_leaves_criteria_unchecked() {
+    let yes = verify(work(&Shelf::new([]), None), &verification(0)).await.unwrap();
+    assert_eq!(yes.outcome, VerifyOutcome::AnalystRequested);
+
+    let full = Shelf::new([("pm.analyst.request", Err(tool_error("no analyst is free")))]);
+    let no = verify(work(&full, None), &verification(0)).await.unwrap();
+    let refusal = Shelf::new([("pm.analyst.request", Err(refused("allowlist")))]);
+    let never = verify(work(&refusal, None), &verification(0)).await;
+
+    let reason = "no analyst is free".to_owned();
+    assert_eq!(no.outcome, VerifyOutcome::Unchecked { reason });
+    assert!(matches!(never, Err(AgentError::Refused { .. })));
+}
+
+#[tokio::test]
+async fn an_analyst_writes_a_finding_about_each_criterion() {
+    let finding = json!({
+        "id": ID, "task_id": ID, "run_id": null, "job_id": null, "step_index": 0,
+        "status": "needs_clarification", "severity": "warning", "message": "m", "location": null,
+        "suggestion": null, "agent_type": "pa", "token_id": null, "user_id": ID,
+        "created_at": "2026-11-15T12:00:00Z",
+    });
+    let shelf = Shelf::new([("db.finding.create", Ok(finding))]);
+
+    let answer = analyse(work(&shelf, None), &verification(0)).await.unwrap();
+
+    assert_eq!(answer.status, FindingStatus::NeedsClarification);
+    assert_eq!(answer.findings.len(), 1);
+    let (tool, written) = &shelf.called()[0];
+    assert_eq!(tool, "db.finding.create");
+    assert_eq!(
+        (&written["location"], &written["severity"]),
+        (&json!("criterion/0"), &json!("warning"))
+    );
+    assert!(written["message"].as_str().unwrap().starts_with("it shines: "));
+}
+
+#[tokio::test]
+async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
+    let body = ScheduledRunHandoff {
+        schedule: "nightly".to_owned(),
+        due_at: "2026-11-15T03:00:00Z".parse().unwrap(),
+        payload: "run `make clean`".to_owned(),
+    };
+    let task = json!({
+        "id": ID, "task_name": "nightly", "status": "queued", "closed": false, "project_id": ID,
+        "run_id": null, "input_mode": "commands", "prompt": "", "commands": ["make clean"],
+        "acceptance_criteria": [], "depends_on": [], "summary": null,
+        "created_at": "2026-11-15T12:00:00Z", "updated_at": "2026-11-15T12:00:00Z",
+        "started_at": null, "ended_at": null,
+    });
+    let shelf = Shelf::new([("db.task.create", Ok(task))]);
+
+    let acted = scheduled_run(work(&shelf, None), &handoff(body)).await.unwrap();
+
+    assert_eq!(acted.summary, "nightly made nightly");
+    let (_, made) = &shelf.called()[0];
+    assert_eq!(made["commands"], json!(["make clean"]));
+    assert_eq!(made["idempotency_key"], "schedule/nightly/1794711600/0");
+}
+
+#[tokio::test]
+async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
+    let blocker = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
+    let body =
+        AgentReportHandoff { from: "developer".to_owned(), report: Report::WorkBlocked(blocker) };
+    let reports = |n: usize| Ok(json!({ "items": vec![json!({ "type": "work_blocked" }); n] }));
+
+    for (earlier, told) in [(1, "continue"), (2, "reduce_scope"), (3, "pause")] {
+        let shelf = Shelf::new([("db.message.list", reports(earlier))]);
+
+        let acted = agent_report(work(&shelf, None), &handoff(body.clone())).await.unwrap();
+
+        let (tool, instruction) = &shelf.called()[1];
+        assert_eq!(tool, "apmas_pm_instruct");
+        assert_eq!(instruction["instructionType"], told);
+        assert_eq!(acted.decisions[0].purpose, "handle_failure");
+    }
+}
+
+#[tokio::test]
+async fn a_choice_follows_the_preference_that_it_names() {
+    let choice = |key: &str| Choice { key: key.to_owned(), text: String::new() };
+    let body = DecideHandoff {
+        question: "Where?".to_owned(),
+        choices: vec![choice("local"), choice("external")],
+        facts: json!({}),
+        preference: Some("model_routing.where".to_owned()),
+    };
+    let preferring = context(&json!({ "model_routing.where": "external" }));
+
+    let preferring = Handoff { context: preferring, body: body.clone() };
+    let chosen = decide(work(&Shelf::new([]), None), &preferring).await.unwrap();
+    let first = decide(work(&Shelf::new([]), None), &handoff(body)).await.unwrap();
+
+    assert_eq!((chosen.choice.as_str(), chosen.decisions[0].by), ("external", DecidedBy::Rule));
+    assert_eq!((first.choice.as_str(), first.decisions[0].by), ("local", DecidedBy::Fallback));
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_can_decide_about_waits_for_a_person() {
+    let body = ContinueRunHandoff {
+        node: "collect_result".to_owned(),
+        situation: "the node is gone".to_owned(),
+        attempts: 1,
+    };
+
+    let answer = continue_run(work(&Shelf::new([]), None), &body).await.unwrap();
+
+    assert_eq!(answer.with, ContinueWith::AskPerson);
+}
