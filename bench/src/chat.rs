@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
+use serde_json::{Value, json};
 
 use self::client::{ANSWER, Mode};
 use self::report::Measured;
@@ -52,9 +53,7 @@ pub struct ChatArgs {
 
 /// Measures, and prints a table to `out`.
 pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let provider = ScriptedProvider::start();
-    provider.otherwise(Answer::text(ANSWER));
-    provider.forget_requests();
+    let provider = prepared().await?;
     let mut all = measure(args, &Subject::direct(&provider), out).await?;
     if !args.direct_only {
         for storage in [Storage::Sqlite, Storage::SqliteInMemory] {
@@ -83,6 +82,25 @@ pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Resul
         bail!("{wrong} rows have wrong answers");
     }
     failure.map_or(Ok(()), |failure| bail!(failure))
+}
+
+/// A model that gives its answers from memory, so that it costs as little as can be.
+async fn prepared() -> anyhow::Result<ScriptedProvider> {
+    let provider = ScriptedProvider::saying(ANSWER);
+    let url = format!("{}/chat/completions", provider.openai_url());
+    let said = async |body: Value| {
+        let answer = reqwest::Client::new().post(&url).json(&body).send().await?;
+        anyhow::Ok(answer.text().await?)
+    };
+    let options = json!({ "include_usage": true });
+    let streamed = said(json!({ "stream": true, "stream_options": options })).await?;
+    let whole = said(json!({})).await?;
+    for asked in [r#""stream":true"#, r#""stream": true"#] {
+        provider.when(asked, Answer::raw("text/event-stream", &streamed));
+    }
+    provider.otherwise(Answer::raw("application/json", &whole));
+    provider.forget_requests();
+    Ok(provider)
 }
 
 async fn measure_peer(
