@@ -24,6 +24,17 @@ pub struct Cli {
     /// File with the token that joining nodes present [default: node-join.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub join_token_file: Option<PathBuf>,
+    /// Where a process of the project manager takes work; may be given several times.
+    #[arg(
+        long = "pma",
+        value_name = "ADDRESS",
+        help = "Where a process of the project manager takes work: unix:/path or host:port; may be repeated [default: none, everything goes by rule]"
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pma_addresses: Vec<String>,
+    /// File with the secret that the project manager knows the orchestrator by [default: pma.secret in the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub pma_secret_file: Option<PathBuf>,
     /// Config file [default: cynode.toml in the data directory, if it exists]
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]

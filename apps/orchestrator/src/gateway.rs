@@ -25,6 +25,7 @@ use cynode_ops::{Artifacts, Messages, Nodes, Projects, Signals, Store, Tasks, Wo
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 
+use crate::agents::Agents;
 use crate::processes::Processes;
 
 /// What the gateway shares with the rest of the process.
@@ -37,6 +38,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) projects: Projects,
     pub(crate) artifacts: Artifacts,
     pub(crate) nodes: Nodes,
+    pub(crate) agents: &'a Agents,
 }
 
 /// The gateway, and what it works with.
@@ -46,6 +48,7 @@ pub(crate) struct Assembled {
     pool: Arc<Pool>,
     skills: Skills,
     pub(crate) administration: Administration,
+    pub(crate) launcher: Arc<crate::analysts::Processes>,
 }
 
 /// Puts the gateway together. It knows no tools before [`Assembled::start`].
@@ -88,6 +91,7 @@ pub(crate) async fn assemble(
             settings: settings.clone(),
             messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
             work: Work::new(store.clone(), clock.clone(), signals.clone()),
+            analysts: Some(shared.agents.analysts.clone()),
         },
         clock: clock.clone(),
     });
@@ -100,7 +104,8 @@ pub(crate) async fn assemble(
         audit,
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
-    Ok(Assembled { gateway, operations, pool, skills, administration })
+    let launcher = Arc::clone(&shared.agents.launcher);
+    Ok(Assembled { gateway, operations, pool, skills, administration, launcher })
 }
 
 /// Connections to installed servers.

@@ -6,8 +6,12 @@
 //! Invariant: a started orchestrator has migrated its database, has an administrator, and has
 //! written the address it listens on to `orchestrator.addr` in the data directory.
 
+mod agents;
+mod analysts;
 mod cli;
 mod gateway;
+mod manager;
+mod models;
 mod options;
 mod processes;
 mod secrets;
@@ -39,6 +43,7 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let (options, gateway, log): (OrchestratorOptions, GatewayOptions, LogOptions) =
         config::load_all(&sources)?;
     let _telemetry = telemetry::init("cynode-orchestrator", &log)?;
+    let options = OrchestratorOptions { config_file: cli.config, ..options };
     let data_dir = config::data_dir(cli.data_dir);
     let clock = Arc::new(SystemClock);
     let orchestrator = Orchestrator::start_with(&options, &gateway, &data_dir, clock).await?;

@@ -20,8 +20,7 @@ pub(crate) fn models(
 ) -> Models {
     let (store, clock, signals) = (store.clone(), clock.clone(), signals.clone());
     let key_file = data_dir.join(KEY_FILE);
-    let credentials =
-        Credentials::new(store.clone(), clock.clone(), signals.clone(), key_file);
+    let credentials = Credentials::new(store.clone(), clock.clone(), signals.clone(), key_file);
     let egress = Egress::new(store, clock, signals, credentials.clone(), background);
     Models { egress, credentials }
 }

@@ -3,9 +3,15 @@
 use std::net::ToSocketAddrs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use cynode_ops::analysts::AnalystOptions;
+use cynode_ops::chat::ChatOptions;
+use cynode_ops::handoff::HandoffOptions;
 use cynode_runtime::config::{Fault, Section};
 use serde::{Deserialize, Serialize};
+
+use crate::manager::Address;
 
 /// How the orchestrator runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,10 +27,39 @@ pub struct OrchestratorOptions {
     pub join_token_file: Option<PathBuf>,
     /// How long a job may go unmentioned by its node before it counts as interrupted.
     pub job_lease_ms: u32,
+    /// How long a whole answer in chat, or the next piece of a streamed one, may take, in seconds.
+    pub chat_wait_s: u32,
+    /// Where processes of the project manager take work: `unix:/path` or `host:port` of this machine.
+    /// None: everything goes by rule.
+    pub pma_addresses: Vec<String>,
+    /// File with the secret that the orchestrator presents to them.
+    pub pma_secret_file: Option<PathBuf>,
+    /// How many handoffs are open at once.
+    pub pma_max_open: u32,
+    /// How long the project manager may take for a turn of a conversation, in seconds.
+    pub pma_chat_timeout_s: u32,
+    /// How long it may take for anything else, in seconds.
+    pub pma_timeout_s: u32,
+    /// Whether the project manager may have analysts verify what no rule can.
+    pub pma_analysts: bool,
+    /// How many analysts work at once.
+    pub pma_analysts_max: u32,
+    /// How long an analyst may take, in seconds.
+    pub pma_analyst_timeout_s: u32,
+    /// The command that starts an analyst; this program, or the `cynode-pma` beside it, when empty.
+    pub pma_analyst_command: Vec<String>,
+    /// The config file that was named, for analysts to read too.
+    #[serde(skip)]
+    pub config_file: Option<PathBuf>,
 }
 
 /// Shorter, and a busy machine would interrupt healthy jobs.
 const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
+/// Shorter than the time that any request may take.
+const CHAT_WAIT: RangeInclusive<u32> = 1..=290;
+const OPEN: RangeInclusive<u32> = 1..=1024;
+const SECONDS: RangeInclusive<u32> = 1..=3600;
+const ANALYSTS: RangeInclusive<u32> = 1..=64;
 
 impl Default for OrchestratorOptions {
     fn default() -> Self {
@@ -34,6 +69,17 @@ impl Default for OrchestratorOptions {
             runner_token_file: None,
             join_token_file: None,
             job_lease_ms: 60_000,
+            chat_wait_s: 120,
+            pma_addresses: vec![],
+            pma_secret_file: None,
+            pma_max_open: 64,
+            pma_chat_timeout_s: 120,
+            pma_timeout_s: 90,
+            pma_analysts: true,
+            pma_analysts_max: 2,
+            pma_analyst_timeout_s: 120,
+            pma_analyst_command: vec![],
+            config_file: None,
         }
     }
 }
@@ -47,15 +93,54 @@ impl Section for OrchestratorOptions {
             let allowed = "host:port, such as 127.0.0.1:12080";
             faults.push(Fault::new("orchestrator.listen", &self.listen, allowed));
         }
-        if !JOB_LEASE_MS.contains(&self.job_lease_ms) {
-            let allowed = format!("{} to {}", JOB_LEASE_MS.start(), JOB_LEASE_MS.end());
-            faults.push(Fault::new("orchestrator.job_lease_ms", self.job_lease_ms, allowed));
+        for address in self.pma_addresses.iter().filter(|text| Address::parse(text).is_none()) {
+            let allowed = "unix:/path or host:port";
+            faults.push(Fault::new("orchestrator.pma_addresses", format!("{address:?}"), allowed));
+        }
+        let ranges = [
+            ("orchestrator.job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
+            ("orchestrator.chat_wait_s", self.chat_wait_s, CHAT_WAIT),
+            ("orchestrator.pma_max_open", self.pma_max_open, OPEN),
+            ("orchestrator.pma_chat_timeout_s", self.pma_chat_timeout_s, SECONDS),
+            ("orchestrator.pma_timeout_s", self.pma_timeout_s, SECONDS),
+            ("orchestrator.pma_analysts_max", self.pma_analysts_max, ANALYSTS),
+            ("orchestrator.pma_analyst_timeout_s", self.pma_analyst_timeout_s, SECONDS),
+        ];
+        for (key, value, range) in
+            ranges.into_iter().filter(|(_, value, range)| !range.contains(value))
+        {
+            let allowed = format!("{} to {}", range.start(), range.end());
+            faults.push(Fault::new(key, value, allowed));
         }
         faults
     }
 }
 
 impl OrchestratorOptions {
+    /// How long and how much chat may be.
+    pub(crate) fn chat(&self) -> ChatOptions {
+        let wait = Duration::from_secs(self.chat_wait_s.into());
+        ChatOptions { wait, ..ChatOptions::default() }
+    }
+
+    /// How work is handed to the project manager.
+    pub(crate) fn handoffs(&self) -> HandoffOptions {
+        HandoffOptions {
+            max_open: usize::try_from(self.pma_max_open).unwrap_or(usize::MAX),
+            chat_within: Duration::from_secs(self.pma_chat_timeout_s.into()),
+            within: Duration::from_secs(self.pma_timeout_s.into()),
+        }
+    }
+
+    /// How analysts work.
+    pub(crate) fn analysts(&self) -> AnalystOptions {
+        AnalystOptions {
+            is_on: self.pma_analysts,
+            max: usize::try_from(self.pma_analysts_max).unwrap_or(usize::MAX),
+            within: Duration::from_secs(self.pma_analyst_timeout_s.into()),
+        }
+    }
+
     /// The database, with the default filled in.
     pub(crate) fn database_url(&self, data_dir: &Path) -> String {
         let embedded = || format!("sqlite:{}", data_dir.join("cynode.db").display());

@@ -24,6 +24,15 @@ pub(crate) fn service_tokens(
     Ok(ServiceTokens::new(&runner, &join))
 }
 
+/// The secret by which the project manager knows the orchestrator, made when its file does not exist.
+pub(crate) fn handoff_secret(
+    options: &OrchestratorOptions,
+    data_dir: &Path,
+) -> anyhow::Result<SecretString> {
+    let path = options.pma_secret_file.clone();
+    read_or_make(&path.unwrap_or_else(|| data_dir.join("pma.secret")), TokenKind::Handoff)
+}
+
 fn read_or_make(path: &Path, kind: TokenKind) -> anyhow::Result<SecretString> {
     if !path.exists() {
         match secret_file::write_new(path, Token::generate(kind)?.reveal()) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,6 +12,9 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use cynode_api::Services;
 use cynode_gateway::GatewayOptions;
+use cynode_ops::analysts::Managed;
+use cynode_ops::chat::Chat;
+use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::{
     Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
@@ -19,10 +23,13 @@ use cynode_ops::{
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::metrics::{self, Exporter};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks as Background;
 use tokio::net::TcpListener;
 
 use crate::OrchestratorOptions;
+use crate::agents::agents;
 use crate::gateway::{self, Assembled, Shared};
+use crate::models::models;
 use crate::secrets::service_tokens;
 
 /// How long open requests may take to end once the process is asked to stop.
@@ -37,6 +44,8 @@ pub struct Orchestrator {
     job_lease_ms: u32,
     gateway: Assembled,
     exporter: Exporter,
+    /// Work that outlives the request it was begun for.
+    background: Background,
 }
 
 impl Orchestrator {
@@ -63,8 +72,9 @@ impl Orchestrator {
             .with_context(|| format!("the data directory {} cannot be made", data_dir.display()))?;
         let url = options.database_url(data_dir);
         let store = Store::open(&url).await.context("the database cannot be opened")?;
+        let background = Background::new();
         let (mut services, sweeper, gateway) =
-            assemble(&store, data_dir, &clock, (options, gateway)).await?;
+            assemble(&store, data_dir, &clock, (options, gateway), &background).await?;
         if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
@@ -76,13 +86,14 @@ impl Orchestrator {
             .with_context(|| format!("{} cannot be listened on", options.listen))?;
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
+        gateway.launcher.listens_on(address);
         // The API explains every route that nobody has, so it is what the gateway falls back to.
         let router = gateway
             .router()
             .merge(cynode_console::router())
             .fallback_service(cynode_api::router(services));
         let job_lease_ms = options.job_lease_ms;
-        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter })
+        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter, background })
     }
 
     /// Where it listens.
@@ -105,6 +116,7 @@ impl Orchestrator {
             let upkeep = self.exporter.keep_up(shutdown.clone());
             let calls = self.gateway.run(shutdown.clone());
             let (outcome, (), (), ()) = tokio::join!(server, sweeps, upkeep, calls);
+            self.background.finish(GRACE).await;
             outcome.context("serving failed")
         };
         let overdue = async {
@@ -124,11 +136,13 @@ async fn assemble(
     data_dir: &Path,
     clock: &SharedClock,
     (options, gateway_options): (&OrchestratorOptions, &GatewayOptions),
+    background: &Background,
 ) -> anyhow::Result<(Services, Sweeper, Assembled)> {
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data_dir.join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
+    let agents = agents((store, clock, &signals), options, data_dir)?;
     let shared = Shared {
         store,
         clock,
@@ -138,10 +152,12 @@ async fn assemble(
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms),
+        agents: &agents,
     };
     let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
     let assembled = gateway::assemble(shared, gateway_options).await?;
+    let models = models((store, clock, &signals), data_dir, background.clone());
     let services = Services {
         accounts,
         projects,
@@ -150,12 +166,22 @@ async fn assemble(
         steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
-        workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
+        workflow: Workflow::new(store.clone(), clock.clone(), signals.clone())
+            .planned_by(agents.handoffs.clone())
+            .judged_by(Arc::new(Managed::new(agents.analysts.clone()))),
         events: Events::new(store.clone(), clock.clone(), signals.clone()),
         tokens: service_tokens(options, data_dir)?,
         database: store.engine().as_str(),
         exporter: None,
         administration: assembled.administration.clone(),
+        chat: Chat::new(
+            (store.clone(), clock.clone(), background.clone()),
+            Arc::new(models.egress.clone()),
+            agents.handoffs.clone(),
+            options.chat(),
+        ),
+        models,
+        preferences: Preferences::new(store.clone(), clock.clone()),
     };
     Ok((services, sweeper, assembled))
 }
@@ -176,6 +202,7 @@ pub(crate) async fn document() -> anyhow::Result<String> {
     let store = Store::open(&options.database_url(directory.path())).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
     let options = (&options, &GatewayOptions::default());
-    let (services, ..) = assemble(&store, directory.path(), &clock, options).await?;
+    let (services, ..) =
+        assemble(&store, directory.path(), &clock, options, &Background::new()).await?;
     Ok(cynode_api::document(services))
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_ops::Workflow;
 use cynode_wire::jobs::JobView;
+use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
@@ -33,6 +34,7 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(context))
         .routes(routes!(dispatch))
         .routes(routes!(job))
+        .routes(routes!(plan))
         .routes(routes!(verify))
         .with_state(workflow)
 }
@@ -162,6 +164,18 @@ async fn job(
     Params(query): Params<AwaitJob>,
 ) -> Result<Json<JobView>, ApiError> {
     Ok(Json(workflow.await_job(job, query).await?))
+}
+
+/// Has the prompt of a task turned into steps; waits for a plan that takes its time. 409: the caller no
+/// longer holds the task.
+#[utoipa::path(post, path = "/v1/workflow/plan", tag = "workflow api", request_body = PlanRun,
+    responses((status = 200, body = PlanningView), (status = "4XX", body = Problem)))]
+async fn plan(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<PlanRun>,
+) -> Result<Json<PlanningView>, ApiError> {
+    Ok(Json(workflow.plan(body).await?))
 }
 
 /// Has the result of a job judged; waits for a verdict that takes its time.

@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::jobs::JobView;
+use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
@@ -81,6 +82,11 @@ impl Client {
             .request(Method::GET, &["v1", "workflow", "jobs", &job.to_string()])
             .query(&AwaitJob { wait_ms });
         read(send(request).await?).await
+    }
+
+    /// `POST /v1/workflow/plan`
+    pub async fn workflow_plan(&self, body: &PlanRun) -> Result<PlanningView, Error> {
+        self.post(&["v1", "workflow", "plan"], body).await
     }
 
     /// `POST /v1/workflow/verify`

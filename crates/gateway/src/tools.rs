@@ -10,6 +10,7 @@ mod fault;
 mod help;
 mod memory;
 mod node;
+mod pm;
 mod schema;
 mod skills;
 mod web;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use cynode_ops::analysts::Analysts;
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
@@ -67,6 +69,8 @@ pub struct Services {
     pub messages: Messages,
     /// Units of work.
     pub work: Work,
+    /// Who verifies what no rule can; nobody without any.
+    pub analysts: Option<Analysts>,
 }
 
 /// What a handler works with.
@@ -133,6 +137,7 @@ pub fn all() -> Vec<Builtin> {
     tools.extend(db::all());
     tools.extend(memory::all());
     tools.extend(node::all());
+    tools.extend(pm::all());
     tools.extend(skills::all());
     tools.extend(web::all());
     tools

@@ -10,7 +10,7 @@
 //! connection that was never made and a refusal for lack of room are tried again.
 
 mod chat;
-mod close;
+pub(crate) mod close;
 mod prepare;
 mod send;
 

@@ -11,6 +11,7 @@
 pub mod access;
 mod accounts;
 pub mod agents;
+pub mod analysts;
 mod artifacts;
 pub mod audit;
 mod blobs;

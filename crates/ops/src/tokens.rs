@@ -23,6 +23,8 @@ pub enum TokenKind {
     Runner,
     /// Lets a new worker node register.
     Join,
+    /// The orchestrator, as the project manager knows it.
+    Handoff,
     /// An agent.
     Agent(AgentType),
 }
@@ -37,6 +39,7 @@ impl TokenKind {
             Self::Node => "cyn_nd_",
             Self::Runner => "cyn_rn_",
             Self::Join => "cyn_jn_",
+            Self::Handoff => "cyn_ho_",
             Self::Agent(AgentType::Pm) => "cyn_pm_",
             Self::Agent(AgentType::Pa) => "cyn_pa_",
             Self::Agent(AgentType::Sandbox) => "cyn_sb_",

@@ -10,6 +10,7 @@ mod checkpoint;
 mod context;
 mod dispatch;
 mod grant;
+mod plan;
 mod verify;
 
 use std::sync::Arc;
@@ -23,7 +24,11 @@ use cynode_wire::tasks::TransitionView;
 use cynode_wire::workflow::Hold;
 
 use self::analyst::{Analyst, RuleAnalyst};
+use self::plan::Planner;
+pub(crate) use self::plan::owner;
+pub(crate) use self::verify::{BY_ANALYST, evidence_of};
 use crate::Signals;
+use crate::handoff::Handoffs;
 
 const DEFAULT_LEASE_MS: u32 = 30_000;
 const LEASE_RANGE_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
@@ -92,6 +97,8 @@ pub struct Workflow {
     signals: Signals,
     /// Who judges results of steps.
     analyst: Arc<dyn Analyst>,
+    /// Who plans prose; nobody without one.
+    planner: Option<Planner>,
     /// When a runner last asked this process for work, in seconds since 1970; for readiness.
     runner_seen: Arc<AtomicI64>,
 }
@@ -100,13 +107,21 @@ impl Workflow {
     /// Workflows kept in `store`, whose steps are judged by rule.
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         let analyst = Arc::new(RuleAnalyst);
-        Self { store, clock, signals, analyst, runner_seen: Arc::new(AtomicI64::new(i64::MIN)) }
+        let runner_seen = Arc::new(AtomicI64::new(i64::MIN));
+        Self { store, clock, signals, analyst, planner: None, runner_seen }
     }
 
     /// The same workflows, judged by somebody else.
     #[must_use]
     pub fn judged_by(self, analyst: Arc<dyn Analyst>) -> Self {
         Self { analyst, ..self }
+    }
+
+    /// The same workflows, with prose planned by the project manager.
+    #[must_use]
+    pub fn planned_by(self, handoffs: Handoffs) -> Self {
+        let planner = Some(Planner::new(handoffs, self.signals.clone()));
+        Self { planner, ..self }
     }
 
     /// Whether a runner asked this process for work lately.

@@ -22,6 +22,7 @@ pub mod models;
 pub mod nodes;
 pub mod openai;
 pub mod page;
+pub mod planning;
 pub mod preferences;
 pub mod problem;
 pub mod projects;

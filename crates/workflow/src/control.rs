@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
 use cynode_wire::jobs::JobView;
+use cynode_wire::planning::{NO_PLANNER, PlanningView};
 use cynode_wire::workflow::{TaskContextView, VerificationView};
 
 use crate::engine::NodeError;
@@ -23,4 +24,11 @@ pub trait ControlPlane: Send + Sync {
 
     /// Has a step's result judged, waiting a while for the verdict. It may answer without one.
     async fn verify(&self, verification: &Verification) -> Result<VerificationView, NodeError>;
+
+    /// Has the task's prompt planned, given what people said about it, waiting a while for the plan. It
+    /// may answer without one.
+    async fn plan(&self, said: &[String]) -> Result<PlanningView, NodeError> {
+        let _ = said;
+        Ok(PlanningView::NoPlanner { reason: NO_PLANNER.to_owned() })
+    }
 }

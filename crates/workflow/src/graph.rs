@@ -34,7 +34,7 @@ pub fn task_graph(plane: Arc<dyn ControlPlane>) -> Result<Graph<RunState>, Graph
             vec![Edge::otherwise("loaded", PlanSteps::NAME)],
         )
         .node(
-            PlanSteps,
+            PlanSteps(control.clone()),
             usual(PlanSteps::NAME),
             vec![
                 Edge::when("first_step", DispatchStep::NAME, |state: &RunState| {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
 use cynode_wire::jobs::JobView;
+use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     DispatchStep, EffectView, Hold, RecordEffect, SaveCheckpoint, TaskContextView,
@@ -125,6 +126,16 @@ impl ControlPlane for HeldTask {
         let asked = Instant::now();
         let view = patiently(|| self.orchestrator.job(job, POLL_MS)).await?;
         if !view.status.is_terminal() {
+            sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
+        }
+        Ok(view)
+    }
+
+    async fn plan(&self, said: &[String]) -> Result<PlanningView, NodeError> {
+        let asked = Instant::now();
+        let body = PlanRun { hold: self.hold, said: said.to_vec(), wait_ms: POLL_MS };
+        let view = patiently(|| self.orchestrator.plan(&body)).await?;
+        if matches!(view, PlanningView::Waiting { .. }) {
             sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
         }
         Ok(view)

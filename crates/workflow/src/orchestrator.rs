@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use cynode_client::{Client, Error};
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::jobs::JobView;
+use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     ClaimRun, ClaimView, DispatchStep, GrantView, RecordEffect, ReleaseLease, RenewLease,
@@ -59,6 +60,12 @@ pub trait RunCalls: Send + Sync {
 
     /// Has a step's result judged; answers without a verdict while there is none.
     async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError>;
+
+    /// Has the task's prompt planned; answers without a plan while there is none. Where nobody plans, it
+    /// says so.
+    async fn plan(&self, _: &PlanRun) -> Result<PlanningView, CallError> {
+        Ok(PlanningView::NoPlanner { reason: NO_PLANNER.to_owned() })
+    }
 
     /// Saves a transition; the same one again changes nothing.
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError>;
@@ -151,6 +158,10 @@ impl RunCalls for Client {
 
     async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError> {
         Ok(self.workflow_verify(body).await?)
+    }
+
+    async fn plan(&self, body: &PlanRun) -> Result<PlanningView, CallError> {
+        Ok(self.workflow_plan(body).await?)
     }
 
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {

@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_requests;
 mod branching;
 mod cancel;
+mod chat;
 mod console;
 mod documents;
 mod events;
@@ -62,6 +63,23 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    chat {
+        a_model_answers_through_the_orchestrator,
+        a_streamed_answer_ends_with_its_usage_and_done,
+        a_stream_without_usage_has_something_new_in_every_piece,
+        tools_are_passed_to_the_model_and_its_calls_back,
+        the_project_manager_is_always_among_the_models,
+        no_planted_secret_is_in_the_database_or_reaches_the_provider,
+        requests_that_break_rules_are_refused_as_openai_does,
+        callers_without_a_good_token_are_told_to_authenticate,
+        whoever_cannot_answer_is_said_by_code,
+        every_fault_of_a_provider_has_its_code,
+        a_stream_that_breaks_off_ends_with_an_error,
+        a_client_that_hangs_up_ends_the_call_to_the_model,
+        an_answer_that_does_not_come_is_a_timeout,
+        a_conversation_is_read_back_by_its_owner_only,
+        a_new_thread_is_begun_and_added_to,
+    }
     runs {
         a_run_says_where_it_stands_and_who_drives_it,
         runs_are_listed_by_task_project_and_state,

@@ -2,6 +2,7 @@
 
 mod state;
 
+use cynode_ops::analysts::AnalystRequestError;
 use cynode_ops::settings::SettingError;
 use cynode_ops::{
     ArtifactError, BlobError, MessageError, NodeError, ProjectError, StoreError, TaskError,
@@ -67,6 +68,19 @@ impl From<BlobError> for ToolFault {
         match fault {
             BlobError::TooLarge { .. } | BlobError::CutOff => Self::invalid(fault.to_string()),
             BlobError::Disk(_) => Self::internal(&fault),
+        }
+    }
+}
+
+impl From<AnalystRequestError> for ToolFault {
+    fn from(fault: AnalystRequestError) -> Self {
+        use AnalystRequestError as E;
+        match fault {
+            E::NoJob => Self::not_found(fault.to_string()),
+            E::Nothing(_) => Self::invalid(fault.to_string()),
+            E::Off | E::Full => Self::new("service_unavailable", fault.to_string()),
+            E::Handoff(_) => Self::internal(&fault),
+            E::Store(fault) => fault.into(),
         }
     }
 }

@@ -201,6 +201,7 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> Services {
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
         work: Work::new(store.clone(), clock.clone(), signals.clone()),
+        analysts: None,
         preferences: Preferences::new(store.clone(), clock.clone()),
         memory: Memory::new(store.clone(), clock.clone()),
         skills: Skills::new(store.clone(), clock.clone()),

@@ -16,7 +16,7 @@ const MAX_WORD_CHARS: usize = 200;
 const MAX_DECISIONS: usize = 100;
 
 /// A handoff that is open. Dropping it ends it in the background.
-pub(super) struct Open {
+pub(crate) struct Open {
     handoffs: Handoffs,
     kind: HandoffKind,
     subject: Subject,
@@ -24,7 +24,7 @@ pub(super) struct Open {
     context: HandoffContext,
     /// What has to be ended; taken by whoever does.
     token: Option<TokenId>,
-    _room: OwnedSemaphorePermit,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Open {
@@ -32,7 +32,7 @@ impl Open {
         handoffs: Handoffs,
         (kind, subject): (HandoffKind, Subject),
         prepared: Prepared,
-        room: OwnedSemaphorePermit,
+        room: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let Prepared { context, token } = prepared;
         let (decisions, token) = (vec![], Some(token));
@@ -40,17 +40,17 @@ impl Open {
     }
 
     /// The context that goes with the handoff.
-    pub(super) fn context(&self) -> HandoffContext {
+    pub(crate) fn context(&self) -> HandoffContext {
         self.context.clone()
     }
 
     /// Notes what was decided.
-    pub(super) fn decided(&mut self, decisions: Vec<DecisionRecord>) {
+    pub(crate) fn decided(&mut self, decisions: Vec<DecisionRecord>) {
         self.decisions = decisions;
     }
 
     /// Ends it now.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         if let Some(closing) = self.closing() {
             closing.run().await;
         }

@@ -122,7 +122,17 @@ impl Handoffs {
         }
         let room = self.take_room(within / ROOM_PART).await?;
         let prepared = self.prepare(subject, AgentRole::ProjectManager, within).await?;
-        Ok(Open::new(self.clone(), (kind, subject.clone()), prepared, room))
+        Ok(Open::new(self.clone(), (kind, subject.clone()), prepared, Some(room)))
+    }
+
+    /// Prepares the context of an analyst, whose token is its own. How many work is not bounded here.
+    pub(crate) async fn open_for_analyst(
+        &self,
+        subject: &Subject,
+        within: Duration,
+    ) -> Result<Open, HandoffError> {
+        let prepared = self.prepare(subject, AgentRole::ProjectAnalyst, within).await?;
+        Ok(Open::new(self.clone(), (HandoffKind::Analyse, subject.clone()), prepared, None))
     }
 
     async fn take_room(&self, within: Duration) -> Result<OwnedSemaphorePermit, HandoffError> {

@@ -36,7 +36,11 @@ pub(super) struct Checks {
 impl Checks {
     /// The checks that `run` has made of a step, among the jobs of its task. A run that goes on from
     /// another one checks anew.
-    pub(super) fn among(jobs: Vec<Job>, run: RunId, step: &Job) -> Result<Self, WorkflowError> {
+    pub(super) fn among(
+        jobs: Vec<Job>,
+        run: RunId,
+        step: &Job,
+    ) -> Result<Self, cynode_store::Error> {
         let mut checks = Self::default();
         let about = |job: &Job| {
             let (attempt, number) = split(job.asked.attempt);
@@ -70,7 +74,7 @@ pub(super) async fn run(
     make_job(tx, &lease, Wanted { step_index: case.step_index, attempt, action }).await
 }
 
-fn command_of(job: &Job) -> Result<String, WorkflowError> {
+fn command_of(job: &Job) -> Result<String, cynode_store::Error> {
     let payload: Payload = serde_json::from_value(job.asked.payload.clone()).map_err(|error| {
         let (column, reason) = ("payload".to_owned(), error.to_string());
         cynode_store::Error::Unreadable { column, reason }

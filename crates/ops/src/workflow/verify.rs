@@ -16,7 +16,8 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{self, Verdict};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    ArtifactStore, Effect, Fenced, Finder, FindingPlace, JobStore, LeaseStore, Tx, WorkflowStore,
+    ArtifactStore, Effect, Fenced, Finder, FindingPlace, Job, JobStore, LeaseStore, Tx,
+    WorkflowStore,
 };
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::jobs::JobView;
@@ -30,6 +31,9 @@ use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, job_view, task_of};
 use crate::artifacts::OUTPUT;
 use crate::findings;
 use crate::signals::Topic;
+
+/// The rule of findings that an analyst has put on record itself.
+pub(crate) const BY_ANALYST: &str = "analyst";
 
 /// What is known when a verdict is asked for.
 enum Known {
@@ -135,26 +139,41 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
     if let Some(open) = checks.open {
         return Ok(Known::Waiting(format!("check job {open} of step {}", step_index + 1)));
     }
-    let artifacts = tx.artifact_list(lease.task).await?;
-    let artifacts = artifacts.into_iter().filter(|artifact| artifact.kind == OUTPUT);
     let task = task_of(tx, lease.task).await?.asked;
-    let view = job_view(job)?;
+    let job_id = job.asked.id;
     Ok(Known::Case(Box::new(Case {
         task: lease.task,
         user: task.created_by,
         run: lease.run,
-        job: view.id,
+        job: job_id,
         step_index,
         attempt,
-        evidence: Evidence {
-            ending: ending_of(&view),
-            stdout: view.result.map(|result| result.stdout).unwrap_or_default(),
-            artifacts: artifacts.map(|artifact| artifact.path).collect(),
-            checks: checks.ended,
-        },
+        evidence: evidence(tx, job, checks).await?,
         owed: request.expected_outputs.clone(),
         criteria: if request.is_last_step { task.acceptance_criteria } else { vec![] },
     })))
+}
+
+/// What is known of the result of a job that is over, among all jobs of its task.
+pub(crate) async fn evidence_of(
+    tx: &mut Tx,
+    job: Job,
+    all: Vec<Job>,
+) -> Result<Evidence, cynode_store::Error> {
+    let checks = Checks::among(all, job.asked.run, &job)?;
+    evidence(tx, job, checks).await
+}
+
+async fn evidence(tx: &mut Tx, job: Job, checks: Checks) -> Result<Evidence, cynode_store::Error> {
+    let artifacts = tx.artifact_list(job.asked.task).await?;
+    let artifacts = artifacts.into_iter().filter(|artifact| artifact.kind == OUTPUT);
+    let view = job_view(job)?;
+    Ok(Evidence {
+        ending: ending_of(&view),
+        stdout: view.result.map(|result| result.stdout).unwrap_or_default(),
+        artifacts: artifacts.map(|artifact| artifact.path).collect(),
+        checks: checks.ended,
+    })
 }
 
 /// How a job that is over ended.
@@ -207,7 +226,8 @@ async fn conclude(
         // The verdict in the run's state has them all.
         tracing::warn!(task.id = %lease.task, "a task has too many findings: some are not listed");
     }
-    for finding in verdict.findings.iter().take(room) {
+    let others = verdict.findings.iter().filter(|finding| finding.rule != BY_ANALYST);
+    for finding in others.take(room) {
         let place = FindingPlace {
             run: Some(case.run),
             job: Some(case.job),

@@ -1,12 +1,15 @@
-//! Turns the request into steps, by rule: the same request always gives the same plan.
+//! Turns the request into steps, by rule where the request names its commands: the same request always
+//! gives the same plan.
 //!
-//! What no rule can plan, a person is asked for. If the task wants that, a person must also agree to
-//! the plan. Either way the run waits without a runner.
+//! Prose goes to the orchestrator's planner. What that cannot plan, a person is asked for. If the task
+//! wants that, a person must also agree to the plan. Either way the run waits without a runner.
 
 use cynode_domain::job::Action;
 use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
+use cynode_wire::planning::PlanningView;
 
+use super::Control;
 use crate::engine::{Node, NodeCx, NodeError, On};
 use crate::state::{Request, RunState, Shared};
 
@@ -16,7 +19,7 @@ const MAX_CHARS: usize = 200;
 
 /// Turns the request into steps.
 #[derive(Debug)]
-pub struct PlanSteps;
+pub struct PlanSteps(pub Control);
 
 impl Node for PlanSteps {
     const NAME: &'static str = "plan_steps";
@@ -26,13 +29,61 @@ impl Node for PlanSteps {
     async fn run(&self, cx: &mut NodeCx<'_>, request: Self::Input) -> Result<Plan, NodeError> {
         let plan = match by_rule(&request, request.mode, &request.prompt, &request.commands) {
             Ok(plan) => plan,
-            Err(NeedsPlanner) => clarified(cx, &request)?,
+            Err(NeedsPlanner) => self.planned(cx, &request).await?,
         };
         if request.approve_plan {
             approved(cx, &plan)?;
         }
         Ok(plan)
     }
+}
+
+impl PlanSteps {
+    /// The plan of a request in prose: of a planner, or of a person where there is none.
+    async fn planned(&self, cx: &mut NodeCx<'_>, request: &Request) -> Result<Plan, NodeError> {
+        let mut said = vec![];
+        loop {
+            let question = match self.draft(cx, &said).await? {
+                PlanningView::Planned { steps, assumptions } => {
+                    return Ok(Plan { steps, assumptions });
+                }
+                PlanningView::Ask { question } => {
+                    unplanned(request, question.text, &[ReplyForm::Text])
+                }
+                PlanningView::NoPlanner { reason }
+                | PlanningView::Waiting { waiting_for: reason } => {
+                    let text = format!("{reason}: what is to be run for this request?");
+                    unplanned(request, text, &[])
+                }
+            };
+            let answer: Answer = cx.ask(&round("clarify", &said), &question)?;
+            if let Some(refusal) = answer.refusal() {
+                return Err(NodeError::Denied(refusal));
+            }
+            let Some(Reply::Text { text }) = answer.reply else {
+                return as_told(request, &answer);
+            };
+            said.push(text);
+        }
+    }
+
+    /// What the planner says. It is recorded, so that a node that is entered again does not ask twice.
+    async fn draft(&self, cx: &mut NodeCx<'_>, said: &[String]) -> Result<PlanningView, NodeError> {
+        let (key, life) = (round("plan", said), cx.life());
+        cx.effect(&key, async {
+            loop {
+                let view = self.0.plan(said).await?;
+                let PlanningView::Waiting { waiting_for } = &view else { return Ok(view) };
+                life.waits_for(waiting_for);
+            }
+        })
+        .await
+    }
+}
+
+/// The key of what is asked after people said so much.
+fn round(word: &str, said: &[String]) -> String {
+    if said.is_empty() { word.to_owned() } else { format!("{word}/{}", said.len()) }
 }
 
 impl On<RunState> for PlanSteps {
@@ -59,28 +110,28 @@ fn by_rule(
     plan::by_rule(&plan::Request { mode, prompt, commands, expected_outputs })
 }
 
-/// The plan that a person gives for a request in prose.
-fn clarified(cx: &NodeCx<'_>, request: &Request) -> Result<Plan, NodeError> {
-    let question = Question {
-        kind: QuestionKind::Clarification,
-        text: "No planner is configured that reads prose: what is to be run for this request?"
-            .to_owned(),
-        about: request.prompt.lines().take(MAX_LINES).map(short).collect(),
-        accepts: vec![ReplyForm::Commands, ReplyForm::Script, ReplyForm::No],
-    };
-    let answer: Answer = cx.ask("clarify", &question)?;
-    if let Some(refusal) = answer.refusal() {
-        return Err(NodeError::Denied(refusal));
-    }
+/// The plan that a person gives, in the place of one that nobody made.
+fn as_told(request: &Request, answer: &Answer) -> Result<Plan, NodeError> {
     let planned = match &answer.reply {
         Some(Reply::Commands { lines }) => by_rule(request, InputMode::Commands, "", lines),
         Some(Reply::Script { text }) => by_rule(request, InputMode::Script, text, &[]),
         Some(Reply::Yes {} | Reply::No {} | Reply::Text { .. }) | None => Err(NeedsPlanner),
     };
     let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
-    let by = answer.by.unwrap_or_default();
+    let by = answer.by.clone().unwrap_or_default();
     plan.assumptions.push(format!("{by} said what is to be run for the prompt"));
     Ok(plan)
+}
+
+/// What a person is asked when there is no plan.
+fn unplanned(request: &Request, text: String, more: &[ReplyForm]) -> Question {
+    let accepts = [ReplyForm::Commands, ReplyForm::Script, ReplyForm::No];
+    Question {
+        kind: QuestionKind::Clarification,
+        text,
+        about: request.prompt.lines().take(MAX_LINES).map(short).collect(),
+        accepts: accepts.iter().chain(more).copied().collect(),
+    }
 }
 
 /// Goes on only if a person agrees.

@@ -1,0 +1,168 @@
+//! Analysts as processes of their own: one for each verification, with the handoff on standard input.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_ops::analysts::Launcher;
+use cynode_runtime::env;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// The longest answer of an analyst.
+const MAX_ANSWER_BYTES: u64 = 1024 * 1024;
+/// What an analyst may know of this process's environment: where its instructions are.
+const INSTRUCTIONS: [&str; 2] = ["PMA_INSTRUCTIONS_ROOT", "PMA_INSTRUCTIONS_PROJECT_ANALYST"];
+
+/// Starts analysts.
+pub(crate) struct Processes {
+    /// The program and its first arguments.
+    command: Vec<OsString>,
+    data_dir: PathBuf,
+    config: Option<PathBuf>,
+    /// Where analysts reach this process, once it listens.
+    url: OnceLock<String>,
+}
+
+impl Processes {
+    /// Analysts that are started by `command`, or by this program if it is empty.
+    pub(crate) fn new(command: &[String], data_dir: &Path, config: Option<PathBuf>) -> Self {
+        let command = if command.is_empty() {
+            own_command(std::env::current_exe().unwrap_or_default())
+        } else {
+            command.iter().map(OsString::from).collect()
+        };
+        Self { command, data_dir: data_dir.to_owned(), config, url: OnceLock::new() }
+    }
+
+    /// Says where this process listens; the first word counts.
+    pub(crate) fn listens_on(&self, mut address: SocketAddr) {
+        if address.ip().is_unspecified() {
+            address.set_ip(match address.ip() {
+                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        let _ = self.url.set(format!("http://{address}"));
+    }
+
+    fn command(&self) -> Result<Command, String> {
+        let url = self.url.get().ok_or("the orchestrator does not listen yet")?;
+        let [program, first @ ..] = self.command.as_slice() else {
+            return Err("there is no program for analysts".to_owned());
+        };
+        let mut command = Command::new(program);
+        command
+            .args(first)
+            .args(["--role=project_analyst", "--once", "--orchestrator-url", url])
+            .arg("--data-dir")
+            .arg(&self.data_dir)
+            .env_clear()
+            .envs(INSTRUCTIONS.iter().filter_map(|name| Some((name, env::var(name)?))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        Ok(command)
+    }
+}
+
+/// `cynode` has every role in it; the orchestrator's own binary has `cynode-pma` beside it.
+fn own_command(executable: PathBuf) -> Vec<OsString> {
+    if executable.file_name().is_some_and(|name| name == "cynode-orchestrator") {
+        return vec![executable.with_file_name("cynode-pma").into_os_string()];
+    }
+    vec![executable.into_os_string(), "role".into(), "pma".into()]
+}
+
+#[async_trait]
+impl Launcher for Processes {
+    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, String> {
+        let mut command = self.command()?;
+        let talked = talk(&mut command, handoff.to_string());
+        match tokio::time::timeout(within, talked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("it took longer than {} s", within.as_secs())),
+        }
+    }
+}
+
+async fn talk(command: &mut Command, handoff: String) -> Result<Value, String> {
+    let words = |error: std::io::Error| error.to_string();
+    let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(handoff.as_bytes()).await.map_err(words)?;
+    }
+    let mut answer = vec![];
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.map_err(words)?;
+    }
+    let ended = child.wait().await.map_err(words)?;
+    if !ended.success() {
+        return Err(format!("it ended with {ended}; the log has its words"));
+    }
+    serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn processes(script: &str) -> Processes {
+        let command = ["/bin/sh", "-c", script, "analyst"].map(str::to_owned);
+        let processes = Processes::new(&command, Path::new("/data"), None);
+        processes.listens_on("0.0.0.0:7".parse().unwrap());
+        processes
+    }
+
+    async fn launched(script: &str) -> Result<Value, String> {
+        processes(script).launch(json!({"a": 1}), Duration::from_secs(20)).await
+    }
+
+    #[tokio::test]
+    async fn an_analyst_gets_the_handoff_and_nothing_of_the_environment_and_its_answer_is_read() {
+        let script =
+            r#"printf '{"in":%s,"args":"%s","env":%s}' "$(cat)" "$*" "$(env | grep -c SECRET)""#;
+
+        let answer = launched(script).await.unwrap();
+
+        let args =
+            "--role=project_analyst --once --orchestrator-url http://127.0.0.1:7 --data-dir /data";
+        assert_eq!(answer, json!({"in": {"a": 1}, "args": args, "env": 0}));
+    }
+
+    #[tokio::test]
+    async fn an_analyst_that_fails_or_babbles_gives_no_answer() {
+        let failed = launched("cat > /dev/null; exit 3").await.unwrap_err();
+        let babbled = launched("cat > /dev/null; echo hello").await.unwrap_err();
+
+        assert!(failed.contains("exit status: 3"), "{failed}");
+        assert!(babbled.contains("cannot be read"), "{babbled}");
+    }
+
+    #[tokio::test]
+    async fn an_analyst_that_takes_too_long_is_ended() {
+        let processes = processes("cat > /dev/null; exec sleep 600");
+
+        let late = processes.launch(json!({}), Duration::from_millis(20)).await.unwrap_err();
+
+        assert!(late.contains("took longer"), "{late}");
+    }
+
+    #[test]
+    fn the_program_of_analysts_is_found_beside_the_orchestrator_or_inside_the_whole() {
+        let beside = own_command(PathBuf::from("/opt/bin/cynode-orchestrator"));
+        assert_eq!(beside, ["/opt/bin/cynode-pma"]);
+        let whole = own_command(PathBuf::from("/opt/bin/cynode"));
+        assert_eq!(whole, ["/opt/bin/cynode", "role", "pma"]);
+    }
+}
