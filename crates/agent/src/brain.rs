@@ -27,7 +27,7 @@ use serde_json::Value;
 use tracing::{info, warn};
 
 pub use decision::{Decided, Decision, Ruling};
-pub(crate) use egress::EgressModel;
+pub use egress::EgressModel;
 pub use exchange::{Exchange, hash};
 pub use model::{Model, ModelError, ModelStream};
 pub use thoughts::{Filter, strip};

@@ -37,9 +37,8 @@ impl Work {
     ) -> Self {
         let token = SecretString::from(context.agent_token.reveal());
         let tools: Client = options.orchestrator.clone().with_token(token.clone());
-        let model = egress.map(|egress| {
-            Arc::new(EgressModel { egress: Arc::clone(egress), token }) as Arc<dyn Model>
-        });
+        let model = egress
+            .map(|egress| Arc::new(EgressModel::new(Arc::clone(egress), token)) as Arc<dyn Model>);
         let model = cassette::over(model, &options.brain.cassette);
         let system = compose(options.role, &options.instructions, context).system;
         Self::with(Arc::new(tools), model, system, options)

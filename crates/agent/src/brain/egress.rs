@@ -12,14 +12,21 @@ use super::exchange::Exchange;
 use super::model::{Model, ModelError, ModelStream};
 
 /// What egress says when there is nobody to ask.
-const NO_PROVIDER: &str = "no model provider";
+const NO_PROVIDER: &str = "no model provider is configured";
 
 /// The orchestrator's egress, for one piece of work.
-pub(crate) struct EgressModel {
+pub struct EgressModel {
     /// A client of egress, which speaks as OpenAI's API does.
-    pub(crate) egress: Arc<dyn Provider>,
+    egress: Arc<dyn Provider>,
     /// The token of the handoff.
-    pub(crate) token: SecretString,
+    token: SecretString,
+}
+
+impl EgressModel {
+    /// Models that are asked with this token.
+    pub fn new(egress: Arc<dyn Provider>, token: SecretString) -> Self {
+        Self { egress, token }
+    }
 }
 
 #[async_trait]
