@@ -3,7 +3,6 @@
 //! The file has one line for each key, `id base64`, and the first one seals. More than one line is
 //! there only while a rotation is under way, or after one was interrupted.
 
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -90,11 +89,15 @@ impl Keys {
     }
 
     fn text(&self) -> SecretString {
+        let line = |key: &Key| {
+            let encoded = Zeroizing::new(STANDARD.encode(key.bytes.expose_secret()));
+            Zeroizing::new(format!("{} {}", key.id, *encoded))
+        };
         let mut text = String::new();
         for key in &self.0 {
-            let encoded = Zeroizing::new(STANDARD.encode(key.bytes.expose_secret()));
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} {}", key.id, *encoded);
+            let separator = if text.is_empty() { "" } else { "\n" };
+            text.push_str(separator);
+            text.push_str(&line(key));
         }
         text.into()
     }

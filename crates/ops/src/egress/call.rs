@@ -145,7 +145,7 @@ impl Egress {
         let lane = match self.lanes.lane(provider) {
             Ok(lane) => lane,
             Err(error) => {
-                let cause = lanes::unreachable(error);
+                let cause = lanes::unreachable(&error);
                 return Err(failed(record, provider.name.clone(), cause).await?);
             }
         };

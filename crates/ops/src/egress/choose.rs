@@ -81,7 +81,7 @@ pub(super) fn choose(
     let mut found = match named {
         Named::Hint(hint) => match &*hinted(hint, settings) {
             [] => first_of_each(providers, lists),
-            names => names.iter().filter_map(|name| exact(name, providers)).collect(),
+            meant => meant.iter().filter_map(|name| exact(name, providers)).collect(),
         },
         Named::Full(provider, model) => {
             exact(&format!("{provider}/{model}"), providers).into_iter().collect()

@@ -73,7 +73,7 @@ impl Lanes {
         row: &ModelProvider,
         secret: Option<&SecretString>,
     ) -> Result<Vec<String>, ProviderError> {
-        let lane = self.lane(row).map_err(unreachable)?;
+        let lane = self.lane(row).map_err(|error| unreachable(&error))?;
         let asked = tokio::time::timeout(LIST_PATIENCE, lane.models(secret)).await;
         let phase = cynode_llm::Phase::Finish;
         let mut list = asked.unwrap_or(Err(ProviderError::Timeout { phase }))?;
@@ -89,6 +89,6 @@ impl Lanes {
 }
 
 /// A row with an address that cannot be used.
-pub(super) fn unreachable(error: BadEndpoint) -> ProviderError {
+pub(super) fn unreachable(error: &BadEndpoint) -> ProviderError {
     ProviderError::Connect { reason: error.to_string() }
 }

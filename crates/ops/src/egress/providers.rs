@@ -141,12 +141,10 @@ impl Egress {
 }
 
 fn advice(error: &ProviderError, has_secret: bool) -> String {
-    match error {
-        ProviderError::Unauthorized { .. } if !has_secret => {
-            format!("{error}; there is no credential for it yet, see: cynork creds set")
-        }
-        error => error.to_string(),
+    if matches!(error, ProviderError::Unauthorized { .. }) && !has_secret {
+        return format!("{error}; there is no credential for it yet, see: cynork creds set");
     }
+    error.to_string()
 }
 
 fn admin(caller: &Caller) -> Result<(), ProviderAdminError> {

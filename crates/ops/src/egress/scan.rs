@@ -108,9 +108,10 @@ impl Scanner {
             }
         }
         for (name, field) in &mut delta.other {
-            match field {
-                Value::String(text) => pass(Place::Field(name.clone()), text),
-                other => clean_value(other),
+            if let Value::String(text) = field {
+                pass(Place::Field(name.clone()), text);
+            } else {
+                clean_value(field);
             }
         }
     }
@@ -169,6 +170,8 @@ pub(super) fn says_something(chunk: &ChatChunk) -> bool {
 struct Text {
     /// What came last, as it came.
     raw: String,
+    /// How much of that was looked at.
+    seen: usize,
     /// What was given out of that.
     out: String,
 }
@@ -188,6 +191,7 @@ impl Text {
     /// Gives out what is new of the first `settled` bytes, without secrets.
     fn give(&mut self, settled: usize) -> String {
         let Some(text) = self.raw.get(..settled) else { return String::new() };
+        self.seen = settled;
         let clean = clean(text);
         let same = common(&clean, &self.out);
         let given = clean.get(same..).unwrap_or_default().to_owned();
@@ -201,13 +205,15 @@ impl Text {
         let held = self.raw.get(before.len()..).unwrap_or_default();
         let is_value = before.trim_end().ends_with([':', '=', '"', '\'']);
         let is_word = held.len() <= EARLY_LETTERS && held.bytes().all(|b| b.is_ascii_alphabetic());
-        if held.len() > HELD || (is_word && !is_value) { self.raw.len() } else { before.len() }
+        let is_settled = held.len() > HELD || (is_word && !is_value);
+        // What was given out early stays given out, whatever it turns out to be a part of.
+        if is_settled { self.raw.len() } else { before.len().max(self.seen) }
     }
 
     /// Forgets what is too far back to matter. Not in the middle of a secret: what follows is a part
     /// of it as long as its beginning is known.
     fn forget(&mut self) {
-        let settled = self.settled();
+        let settled = self.seen;
         let too_much = settled.saturating_sub(CONTEXT);
         let is_amid = self.out.ends_with(SECRET_MARKER) && settled < 64 * CONTEXT;
         if too_much < CONTEXT || is_amid {
@@ -215,6 +221,7 @@ impl Text {
         }
         let cut = (too_much..settled).find(|at| self.raw.is_char_boundary(*at)).unwrap_or(0);
         self.raw.drain(..cut);
+        self.seen = settled - cut;
         self.out = clean(self.raw.get(..settled - cut).unwrap_or_default());
     }
 }

@@ -7,6 +7,7 @@ mod audit;
 mod catalogue;
 mod chat;
 mod driving;
+mod egress;
 mod messages;
 mod preferences;
 mod questions;

@@ -48,7 +48,7 @@ fn plainly(name: &str) -> Result<Vec<String>, EgressError> {
 
 fn ordered(names: &[&str], prefer_local: bool) -> Routing {
     let fallback_provider_order = names.iter().map(|name| (*name).to_owned()).collect();
-    Routing { fallback_provider_order, prefer_local, ..Routing::default() }
+    Routing { prefer_local, fallback_provider_order, ..Routing::default() }
 }
 
 #[test]

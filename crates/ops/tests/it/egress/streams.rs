@@ -1,0 +1,116 @@
+//! Answers in pieces.
+
+use cynode_domain::model::InferenceOutcome;
+use cynode_ops::egress::{EgressError, EgressStream, ProviderError};
+use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::openai::{ChatChunk, ChatRequest, StreamOptions};
+use futures_util::StreamExt as _;
+use serde_json::json;
+
+use super::world::{World, asks, hello};
+
+// Put together at run time, so that no scanner takes this file for a leak.
+fn secret() -> String {
+    format!("sk-{}", "a1B2c3D4e5F6g7H8i9J0")
+}
+
+async fn all(stream: EgressStream) -> Vec<Result<ChatChunk, EgressError>> {
+    stream.collect().await
+}
+
+fn text(pieces: &[Result<ChatChunk, EgressError>]) -> String {
+    pieces.iter().flatten().map(ChatChunk::text).collect()
+}
+
+pub(super) async fn pieces_come_through_and_the_usage_only_if_asked_for(world: World) {
+    let provider = ScriptedProvider::saying("one two three");
+    world.provide("far", &provider).await;
+    world.set("far", "key").await;
+    let options = Some(StreamOptions { include_usage: true, ..StreamOptions::default() });
+    let counted = ChatRequest { stream_options: options, ..hello("far/m") };
+    for (request, has_usage) in [(hello("far/m"), false), (counted, true)] {
+        let pieces = all(world.egress.stream(&asks(&world.bob), request).await.unwrap()).await;
+
+        assert_eq!(text(&pieces), "one two three");
+        assert!(pieces.len() > 3, "{pieces:?}");
+        assert_eq!(pieces.iter().flatten().any(|piece| piece.usage.is_some()), has_usage);
+    }
+    for call in world.calls().await {
+        assert_eq!((call.outcome, call.cost_micro_usd), (InferenceOutcome::Success, Some(25)));
+        assert!(call.first_ms.is_some());
+    }
+}
+
+pub(super) async fn a_stream_that_nobody_reads_to_its_end_is_recorded_as_canceled(world: World) {
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Answer::text("one two three").stalling_after(1));
+    world.provide("far", &provider).await;
+    world.set("far", "key").await;
+    let mut stream = world.egress.stream(&asks(&world.bob), hello("far/m")).await.unwrap();
+    let first = stream.next().await.unwrap().unwrap();
+    assert!(first.choices[0].finish_reason.is_none());
+
+    drop(stream);
+
+    provider.until_abandoned(1).await;
+    let calls = world.calls().await;
+    assert_eq!(calls.len(), 1);
+    assert_eq!((calls[0].outcome, calls[0].cost_micro_usd), (InferenceOutcome::Canceled, None));
+}
+
+pub(super) async fn another_provider_streams_when_the_first_cannot_begin(world: World) {
+    let (first, second) = (ScriptedProvider::start(), ScriptedProvider::saying("second"));
+    first.otherwise(Answer::rate_limited(3600));
+    world.provide("first", &first).await;
+    world.provide("second", &second).await;
+    world.set("first", "key").await;
+    world.set("second", "key").await;
+    world.setting("models.hints.fast", json!(["first/m", "second/m"])).await;
+
+    let stream = world.egress.stream(&asks(&world.bob), hello("fast")).await.unwrap();
+
+    assert_eq!(text(&all(stream).await), "second");
+}
+
+pub(super) async fn a_stream_that_breaks_off_fails_and_nobody_else_is_asked(world: World) {
+    let (first, second) = (ScriptedProvider::start(), ScriptedProvider::saying("second"));
+    first.otherwise(Answer::text("one two three").breaking_off_after(2));
+    world.provide("first", &first).await;
+    world.provide("second", &second).await;
+    world.set("first", "key").await;
+    world.set("second", "key").await;
+    world.setting("models.hints.fast", json!(["first/m", "second/m"])).await;
+
+    let stream = world.egress.stream(&asks(&world.bob), hello("fast")).await.unwrap();
+    let pieces = all(stream).await;
+
+    let error = pieces.last().unwrap().as_ref().unwrap_err();
+    assert!(
+        matches!(error, EgressError::Provider { cause: ProviderError::Truncated, .. }),
+        "{error}"
+    );
+    assert_eq!(second.requests().len(), 0);
+    assert_eq!(world.calls().await[0].outcome, InferenceOutcome::Failed);
+}
+
+pub(super) async fn a_secret_split_over_pieces_is_taken_out(world: World) {
+    let (provider, secret) = (ScriptedProvider::start(), secret());
+    let (a, b) = secret.split_at(10);
+    provider.otherwise(Answer::pieces(["the key is ", a, b, " ok"]));
+    world.provide("far", &provider).await;
+    world.set("far", "key").await;
+
+    let stream = world.egress.stream(&asks(&world.bob), hello("far/m")).await.unwrap();
+
+    assert_eq!(text(&all(stream).await), "the key is sk-SECRET_REDACTED ok");
+}
+
+pub(super) async fn a_secret_in_a_whole_answer_is_taken_out(world: World) {
+    let provider = ScriptedProvider::saying(&format!("the key is {}", secret()));
+    world.provide("far", &provider).await;
+    world.set("far", "key").await;
+
+    let answer = world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
+
+    assert_eq!(answer.text(), "the key is sk-SECRET_REDACTED");
+}
