@@ -78,6 +78,26 @@ pub trait LeaseStore {
     async fn lease_fence(&mut self, task: TaskId) -> Result<(), Error>;
 }
 
+/// What becomes of the leases of a runner.
+#[async_trait]
+pub trait HolderStore {
+    /// Ends all leases of a runner that has ended; how many there were. Its last requests, which may
+    /// still be under way, are refused from then on.
+    async fn holder_gone(&mut self, holder: HolderId) -> Result<u64, Error>;
+}
+
+#[async_trait]
+impl HolderStore for Tx {
+    async fn holder_gone(&mut self, holder: HolderId) -> Result<u64, Error> {
+        // By the runs that are open, which are few, and not by all leases there ever were.
+        let sql = "UPDATE task_workflow_leases
+                   SET holder_id = NULL, expires_at = NULL, updated_at = cynode_now()
+                   WHERE holder_id = $1 AND task_id IN (
+                       SELECT task_id FROM runs WHERE runnable AND waits_for IS NULL)";
+        self.execute(sql, params![holder]).await
+    }
+}
+
 const LEASE: &str = "SELECT task_id, run_id, lease_id, epoch, holder_id,
     coalesce(expires_at > cynode_now(), 1 = 0) AS is_live FROM task_workflow_leases";
 

@@ -79,7 +79,7 @@ pub use inferences::{
 };
 pub use job_memory::{MemoryStore, Note, NoteTotals};
 pub use jobs::{Job, JobStore, NewJob};
-pub use leases::{Fenced, Lease, LeaseStore, Waiting};
+pub use leases::{Fenced, HolderStore, Lease, LeaseStore, Waiting};
 pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
 pub use mcp_tools::{Definition, McpTool, ToolStore};
 pub use model_providers::{ModelProvider, ModelProviderStore};

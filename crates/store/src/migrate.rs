@@ -61,6 +61,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0010_chat.sql"),
         sqlite: include_str!("../migrations/sqlite/0010_chat.sql"),
     },
+    Migration {
+        version: 11,
+        postgres: include_str!("../migrations/postgres/0011_steps.sql"),
+        sqlite: include_str!("../migrations/sqlite/0011_steps.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -18,7 +18,8 @@ const STEADY_CONNECTIONS: usize = 8;
 /// Statements are planned once, and look rows up by their keys: a plan that was made while tables were
 /// empty stays good, and none is made anew for each call.
 const STEADY: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-    -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+    -c enable_hashjoin=off -c enable_mergejoin=off -c enable_sort=off -c join_collapse_limit=1 \
+    -c jit=off";
 /// How long a caller waits for a connection before it is told that the database is busy.
 const WAIT: Duration = Duration::from_secs(10);
 /// Waiting appends; more than this and callers wait for room.

@@ -1,26 +1,32 @@
 //! The one writer of transitions on PostgreSQL: those that wait while a commit is on its way to the
 //! disk share the next one, in one statement and one round trip.
 //!
-//! The statement waits for nobody: a row that somebody else has locked is passed over, and its
-//! caller takes the slow way, alone. So no two batches, and no batch and a cancellation, can wait
-//! for each other. Invariant: a batch holds at most one move of a task.
+//! What it cannot write at once, because somebody else has locked the row, its caller writes the slow
+//! way, alone. Leases of which a third is over are extended by a statement of their own, which most
+//! moves need not. Invariant: a batch holds at most one move of a task.
+
+mod alone;
+mod many;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use cynode_domain::changes::StateRecord;
-use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::ids::TaskId;
 use deadpool_postgres::{Object, Pool};
 use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::moves::{Close, Move, Moved};
+use super::moves::{Move, Moved};
 use crate::Error;
 
 /// Waiting moves; more than this and callers wait for room.
 const QUEUE: usize = 1024;
 /// Moves that share one statement at most.
 const BATCH: usize = 64;
+/// Nobody's locked row keeps the moves of others waiting for longer.
+const PATIENCE: &str = "SET lock_timeout = '50ms'";
 
 /// The queue of moves. The writer ends when the last clone is dropped.
 #[derive(Clone)]
@@ -113,23 +119,85 @@ impl Writer {
 
     async fn execute(&mut self, moves: &[&Move]) -> Result<Vec<(TaskId, Moved)>, Error> {
         if self.connection.as_ref().is_none_or(|connection| connection.is_closed()) {
-            self.connection = Some(self.pool.get().await?);
+            let connection = self.pool.get().await?;
+            connection.batch_execute(PATIENCE).await?;
+            self.connection = Some(connection);
         }
         let connection = self.connection.as_ref().ok_or(Error::Closed)?;
-        let is_closing = moves.iter().any(|wanted| wanted.close.is_some());
-        let sql = if is_closing { CLOSING } else { PLAIN };
+        let written = match moves {
+            [wanted] => write_one(connection, wanted).await?,
+            moves => write_many(connection, moves).await?,
+        };
+        extend(connection, moves, &written).await?;
+        Ok(written.into_iter().map(|written| (written.task, written.moved)).collect())
+    }
+}
+
+/// A move that was written.
+struct Written {
+    task: TaskId,
+    /// Whether a third of the lease is over.
+    is_due: bool,
+    moved: Moved,
+}
+
+impl Written {
+    fn of(task: TaskId, row: &Row) -> Result<Self, tokio_postgres::Error> {
+        let moved =
+            Moved { is_paused: row.try_get("is_paused")?, is_awaited: row.try_get("is_awaited")? };
+        Ok(Self { task, is_due: row.try_get("is_due")?, moved })
+    }
+}
+
+async fn write_one(connection: &Object, wanted: &Move) -> Result<Vec<Written>, Error> {
+    let values = alone::Values::of(wanted)?;
+    let statement = connection.prepare_cached(values.sql()).await?;
+    let answer = connection.query_opt(&statement, &values.params()).await?;
+    let written = answer.map(|row| Written::of(wanted.held.task, &row)).transpose()?;
+    Ok(written.into_iter().collect())
+}
+
+async fn write_many(connection: &Object, moves: &[&Move]) -> Result<Vec<Written>, Error> {
+    let is_closing = moves.iter().any(|wanted| wanted.close.is_some());
+    let sql = if is_closing { many::CLOSING } else { many::PLAIN };
+    let statement = connection.prepare_cached(sql).await?;
+    let rows = many::Columns::of(moves)?;
+    let answer = connection.query(&statement, &rows.params(is_closing)).await?;
+    let written = answer.iter().map(|row| {
+        let task: Uuid = row.try_get("task_id")?;
+        Written::of(TaskId::from(task), row)
+    });
+    written.collect::<Result<_, tokio_postgres::Error>>().map_err(Error::from)
+}
+
+/// Extends the leases of which a third is over. Who has locked one extends it, or ends it.
+async fn extend(connection: &Object, moves: &[&Move], written: &[Written]) -> Result<(), Error> {
+    let due = written.iter().filter(|written| written.is_due);
+    let due = due.filter_map(|due| moves.iter().find(|wanted| wanted.held.task == due.task));
+    for Move { held, lease_ms, .. } in due {
+        let sql = "WITH due AS MATERIALIZED (
+                SELECT id FROM task_workflow_leases WHERE task_id = $1 AND lease_id = $2
+                AND epoch = $3 AND holder_id IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED
+            )
+            UPDATE task_workflow_leases l SET expires_at = cynode_after($4),
+                updated_at = cynode_now() FROM due d WHERE l.id = d.id";
         let statement = connection.prepare_cached(sql).await?;
-        let rows = Columns::of(moves)?;
-        let answer = connection.query(&statement, &rows.params(is_closing)).await?;
-        let written = answer.iter().map(|row| {
-            let task: Uuid = row.try_get("task_id")?;
-            let made = Moved {
-                is_paused: row.try_get("is_paused")?,
-                is_awaited: row.try_get("is_awaited")?,
-            };
-            Ok((TaskId::from(task), made))
-        });
-        written.collect::<Result<_, tokio_postgres::Error>>().map_err(Error::from)
+        let (task, lease) = (held.task.as_uuid(), held.lease.as_uuid());
+        let lease_ms = lease_ms.map(i64::from);
+        connection.execute(&statement, &[&task, &lease, &held.epoch, &lease_ms]).await?;
+    }
+    Ok(())
+}
+
+/// A record as text for the columns `state` and `changes`.
+fn text(record: &StateRecord) -> Result<(Option<String>, Option<String>), Error> {
+    match record {
+        StateRecord::Whole(state) => Ok((Some(state.to_string()), None)),
+        StateRecord::Changes(changes) => {
+            let text = serde_json::to_string(changes);
+            let fault = |e: serde_json::Error| Error::unreadable("changes", e.to_string());
+            Ok((None, Some(text.map_err(fault)?)))
+        }
     }
 }
 
@@ -142,234 +210,3 @@ fn distinct(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
     let batch: VecDeque<_> = batch;
     batch.into()
 }
-
-/// A batch, column by column.
-#[derive(Default)]
-struct Columns {
-    task: Vec<Uuid>,
-    lease: Vec<Uuid>,
-    epoch: Vec<i64>,
-    sequence: Vec<i64>,
-    node: Vec<String>,
-    edge: Vec<String>,
-    step_index: Vec<Option<i64>>,
-    job: Vec<Option<Uuid>>,
-    state: Vec<Option<String>>,
-    changes: Vec<Option<String>>,
-    duration_ms: Vec<i64>,
-    lease_ms: Vec<Option<i64>>,
-    kind: Vec<String>,
-    data: Vec<String>,
-    closing: Closing,
-}
-
-/// What only the end of a run has.
-#[derive(Default)]
-struct Closing {
-    task_status: Vec<Option<String>>,
-    run_status: Vec<Option<String>>,
-    summary: Vec<Option<String>>,
-    kind: Vec<Option<String>>,
-    data: Vec<Option<String>>,
-}
-
-impl Columns {
-    fn of(moves: &[&Move]) -> Result<Self, Error> {
-        let mut all = Self::default();
-        for wanted in moves {
-            all.push(wanted)?;
-        }
-        Ok(all)
-    }
-
-    fn push(&mut self, wanted: &Move) -> Result<(), Error> {
-        self.task.push(wanted.held.task.as_uuid());
-        self.lease.push(wanted.held.lease.as_uuid());
-        self.epoch.push(wanted.held.epoch);
-        self.sequence.push(wanted.sequence);
-        self.node.push(wanted.node.clone());
-        self.edge.push(wanted.edge.clone());
-        self.step_index.push(wanted.subject.0.map(i64::from));
-        self.job.push(wanted.subject.1.map(JobId::as_uuid));
-        let (state, changes) = match &wanted.record {
-            StateRecord::Whole(state) => (Some(state.to_string()), None),
-            StateRecord::Changes(changes) => {
-                let text = serde_json::to_string(changes);
-                let fault = |e: serde_json::Error| Error::unreadable("changes", e.to_string());
-                (None, Some(text.map_err(fault)?))
-            }
-        };
-        self.state.push(state);
-        self.changes.push(changes);
-        self.duration_ms.push(wanted.duration_ms);
-        self.lease_ms.push(wanted.lease_ms.map(i64::from));
-        self.kind.push(wanted.event.kind.to_owned());
-        self.data.push(wanted.event.data.to_string());
-        self.closing.push(wanted.close.as_ref());
-        Ok(())
-    }
-
-    fn params(&self, is_closing: bool) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
-        let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![
-            &self.task,
-            &self.lease,
-            &self.epoch,
-            &self.sequence,
-            &self.node,
-            &self.edge,
-            &self.step_index,
-            &self.job,
-            &self.state,
-            &self.changes,
-            &self.duration_ms,
-            &self.lease_ms,
-            &self.kind,
-            &self.data,
-        ];
-        if is_closing {
-            let Closing { task_status, run_status, summary, kind, data } = &self.closing;
-            params.push(task_status);
-            params.push(run_status);
-            params.push(summary);
-            params.push(kind);
-            params.push(data);
-        }
-        params
-    }
-}
-
-impl Closing {
-    fn push(&mut self, close: Option<&Close>) {
-        self.task_status.push(close.map(|close| close.task.as_str().to_owned()));
-        self.run_status.push(close.map(|close| close.run.as_str().to_owned()));
-        self.summary.push(close.map(|close| close.summary.clone()));
-        self.kind.push(close.map(|close| close.event.kind.to_owned()));
-        self.data.push(close.map(|close| close.event.data.to_string()));
-    }
-}
-
-/// The moves as a table, and those of them that may be made, with their checkpoints locked.
-macro_rules! given {
-    ($name:literal, $closing_params:literal, $closing_columns:literal, $not_closing:literal) => {
-        concat!(
-            "WITH given AS MATERIALIZED (
-                SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[],
-                    $5::text[], $6::text[], $7::bigint[], $8::uuid[], $9::text[], $10::text[],
-                    $11::bigint[], $12::bigint[], $13::text[], $14::text[]",
-            $closing_params,
-            ") AS g(task_id, lease_id, epoch, sequence, node_id, edge, step_index, job_id, state,
-                    changes, duration_ms, lease_ms, kind, data",
-            $closing_columns,
-            ")
-            ), ",
-            $name,
-            " AS MATERIALIZED (
-                SELECT g.*, c.run_id, t.created_by, t.project_id,
-                    t.paused_at IS NOT NULL AS is_paused,
-                    l.expires_at < cynode_after(g.lease_ms * 2 / 3)",
-            $not_closing,
-            " AS is_due
-                FROM given g
-                JOIN workflow_checkpoints c ON c.task_id = g.task_id
-                JOIN task_workflow_leases l ON l.task_id = g.task_id
-                JOIN tasks t ON t.id = g.task_id
-                WHERE c.epoch = g.epoch AND c.sequence + 1 = g.sequence
-                AND l.lease_id = g.lease_id AND l.epoch = g.epoch
-                AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now()
-                FOR NO KEY UPDATE OF c SKIP LOCKED
-            )"
-        )
-    };
-}
-
-/// What every move writes, out of `ready`.
-macro_rules! moved {
-    () => {
-        ", moved AS (
-            UPDATE workflow_checkpoints c SET last_node_id = r.node_id, edge = r.edge,
-                sequence = r.sequence, state = coalesce(r.state::json, c.state),
-                base_sequence = CASE WHEN r.state IS NULL THEN c.base_sequence
-                    ELSE r.sequence END,
-                updated_at = cynode_now()
-            FROM ready r WHERE c.task_id = r.task_id
-        ), remembered AS (
-            INSERT INTO workflow_history (run_id, sequence, task_id, node_id, edge, step_index,
-                job_id, state, changes, epoch, duration_ms, recorded_at)
-            SELECT run_id, sequence, task_id, node_id, edge, step_index, job_id, state::json,
-                changes::json, epoch, duration_ms, cynode_now() FROM ready
-        )"
-    };
-}
-
-/// Extends leases of which a third is over. Who has locked one extends it, or ends it.
-macro_rules! extended {
-    () => {
-        ", due AS MATERIALIZED (
-            SELECT l.id, r.lease_ms FROM ready r JOIN task_workflow_leases l ON l.task_id = r.task_id
-            WHERE r.is_due FOR NO KEY UPDATE OF l SKIP LOCKED
-        ), extended AS (
-            UPDATE task_workflow_leases l SET expires_at = cynode_after(d.lease_ms),
-                updated_at = cynode_now()
-            FROM due d WHERE l.id = d.id AND l.holder_id IS NOT NULL
-        )"
-    };
-}
-
-/// Moves that end no run.
-const PLAIN: &str = concat!(
-    given!("ready", "", "", ""),
-    moved!(),
-    extended!(),
-    ", told AS (
-        INSERT INTO events (kind, owner_id, project_id, task_id, run_id, job_id, data, occurred_at)
-        SELECT kind, created_by, project_id, task_id, run_id, job_id, data::json, cynode_now()
-        FROM ready
-    )
-    SELECT task_id, is_paused, false AS is_awaited FROM ready"
-);
-
-/// Moves of which some end their run: task, run and lease end with it.
-const CLOSING: &str = concat!(
-    given!(
-        "held",
-        ", $15::text[], $16::text[], $17::text[], $18::text[], $19::text[]",
-        ", task_status, run_status, summary, end_kind, end_data",
-        " AND g.task_status IS NULL"
-    ),
-    ", closing AS MATERIALIZED (
-        SELECT t.id FROM held h JOIN tasks t ON t.id = h.task_id
-        WHERE h.task_status IS NOT NULL AND t.status = 'running'
-        FOR NO KEY UPDATE OF t SKIP LOCKED
-    ), ready AS MATERIALIZED (
-        SELECT * FROM held h
-        WHERE h.task_status IS NULL OR h.task_id IN (SELECT id FROM closing)
-    )",
-    moved!(),
-    extended!(),
-    ", closed_tasks AS (
-        UPDATE tasks t SET status = r.task_status, closed = true, summary = r.summary,
-            updated_at = cynode_now(), ended_at = cynode_now()
-        FROM ready r WHERE t.id = r.task_id AND r.task_status IS NOT NULL
-    ), closed_runs AS (
-        UPDATE runs u SET status = r.run_status, runnable = false, ended_at = cynode_now()
-        FROM ready r WHERE u.id = r.run_id AND r.task_status IS NOT NULL AND u.runnable
-    ), freed AS (
-        UPDATE task_workflow_leases l SET holder_id = NULL, expires_at = NULL,
-            updated_at = cynode_now()
-        FROM ready r WHERE l.task_id = r.task_id AND r.task_status IS NOT NULL
-    ), told AS (
-        INSERT INTO events (kind, owner_id, project_id, task_id, run_id, job_id, data, occurred_at)
-        SELECT kind, created_by, project_id, task_id, run_id, job_id, data::json, cynode_now()
-        FROM (
-            SELECT 1 AS place, kind, created_by, project_id, task_id, run_id, job_id, data
-            FROM ready
-            UNION ALL
-            SELECT 2, end_kind, created_by, project_id, task_id, run_id, NULL, end_data
-            FROM ready WHERE task_status IS NOT NULL
-        ) AS both_events ORDER BY place
-    )
-    SELECT task_id, is_paused AND task_status IS NULL AS is_paused,
-        EXISTS (SELECT 1 FROM task_dependencies d
-        WHERE d.depends_on_task_id = ready.task_id AND ready.task_status IS NOT NULL) AS is_awaited
-    FROM ready"
-);

@@ -124,6 +124,7 @@ store_laws! {
         a_fenced_holder_is_refused,
         an_expired_lease_is_refused_until_it_is_granted_again,
         a_renewed_lease_outlives_its_first_term,
+        leases_of_a_runner_that_has_ended_are_free_and_those_of_others_are_not,
         of_many_concurrent_claims_one_is_granted,
     }
     jobs {

@@ -2,7 +2,8 @@
 
 use cynode_domain::ids::{ChainId, JobId};
 use cynode_store::{
-    Error, EventCursor, EventFilter, EventStore, JobStore, Store, UserStore, WorkflowStore,
+    Error, EventCursor, EventFilter, EventStore, JobStore, LeaseStore, Store, UserStore,
+    WorkflowStore,
 };
 use cynode_testkit::{TestDatabase, postgres_database};
 use futures_util::future::join_all;
@@ -12,6 +13,7 @@ use tokio_postgres::NoTls;
 
 use crate::laws::audit::{denied, lane};
 use crate::laws::events::{append, event, numbers};
+use crate::laws::moves::whole;
 use crate::world::{World, eventually, user};
 
 async fn opened() -> (TestDatabase, Store) {
@@ -68,6 +70,34 @@ async fn an_event_of_a_slow_transaction_is_never_skipped() {
     }
 
     assert_eq!(reader.seen, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_run_that_somebody_has_locked_is_passed_over_and_keeps_no_other_waiting() {
+    let (_database, store) = opened().await;
+    let world = World::new(store.clone()).await;
+    let (locked, free) = (world.taken("a", 60_000).await, world.taken("b", 60_000).await);
+    let (fenced, is_fenced) = oneshot::channel();
+    let (finish, may_finish) = oneshot::channel::<()>();
+    let mut slow = JoinSet::new();
+    slow.spawn(async move {
+        try_change!(store, tx => {
+            tx.lease_fence(locked.task).await?;
+            fenced.send(()).unwrap();
+            may_finish.await.unwrap();
+            Ok::<_, Error>(())
+        })
+    });
+    is_fenced.await.unwrap();
+
+    assert_eq!(world.transit(whole(&locked, 1)).await, None);
+    assert!(world.transit(whole(&free, 1)).await.is_some());
+    let both = tokio::join!(world.transit(whole(&locked, 1)), world.transit(whole(&free, 2)));
+    assert!(both.0.is_none() && both.1.is_some(), "{both:?}");
+
+    finish.send(()).unwrap();
+    slow.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!(world.transit(whole(&locked, 1)).await, None, "it was fenced");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Laws of task leases.
 
 use cynode_domain::ids::{HolderId, LeaseId};
-use cynode_store::{Fenced, Lease, LeaseStore, Run, Store, Waiting};
+use cynode_store::{Fenced, HolderStore, Lease, LeaseStore, Run, Store, Waiting};
 use tokio::task::JoinSet;
 
 use crate::world::{World, eventually};
@@ -158,6 +158,25 @@ pub(crate) async fn a_renewed_lease_outlives_its_first_term(store: Store) {
     eventually(|| async { world.check(shadow).await.err() }).await;
 
     assert_eq!(world.check(lease).await, Ok(lease));
+}
+
+pub(crate) async fn leases_of_a_runner_that_has_ended_are_free_and_those_of_others_are_not(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let (run, second, other) = (world.run("a").await, world.run("b").await, world.run("c").await);
+    let holder = HolderId::generate();
+    let lease = change!(world.store, tx => tx.lease_grant(run.task, run.id, holder, MINUTE).await);
+    change!(world.store, tx => tx.lease_grant(second.task, second.id, holder, MINUTE).await);
+    let kept = world.grant(other, MINUTE).await.unwrap();
+
+    let freed = change!(world.store, tx => tx.holder_gone(holder).await);
+    let again = change!(world.store, tx => tx.holder_gone(holder).await);
+
+    assert_eq!((freed, again), (2, 0));
+    assert_eq!(world.check(lease.unwrap()).await, Err(Fenced));
+    assert_eq!(world.grant(run, MINUTE).await.unwrap().epoch, 2);
+    assert_eq!(world.check(kept).await, Ok(kept));
 }
 
 pub(crate) async fn of_many_concurrent_claims_one_is_granted(store: Store) {

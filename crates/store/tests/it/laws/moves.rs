@@ -42,7 +42,7 @@ fn step(lease: &Lease, sequence: i64, record: StateRecord) -> Move {
     }
 }
 
-fn whole(lease: &Lease, sequence: i64) -> Move {
+pub(crate) fn whole(lease: &Lease, sequence: i64) -> Move {
     step(lease, sequence, StateRecord::Whole(json!({ "sequence": sequence })))
 }
 
@@ -56,7 +56,7 @@ fn last(lease: &Lease, sequence: i64, status: TaskStatus) -> Move {
 
 impl World {
     /// A run that a runner has just taken.
-    async fn taken(&self, name: &str, lease_ms: u32) -> Lease {
+    pub(crate) async fn taken(&self, name: &str, lease_ms: u32) -> Lease {
         let run = self.run(name).await;
         change!(self.store, tx => {
             let lease = tx.lease_grant(run.task, run.id, HolderId::generate(), lease_ms).await?;
@@ -72,7 +72,7 @@ impl World {
             .unwrap()
     }
 
-    async fn transit(&self, wanted: Move) -> Option<Moved> {
+    pub(crate) async fn transit(&self, wanted: Move) -> Option<Moved> {
         self.store.transit(Arc::new(wanted)).await.unwrap()
     }
 
