@@ -9,6 +9,7 @@ mod access;
 mod actors;
 mod bad_input;
 mod bad_requests;
+mod brain;
 mod branching;
 mod cancel;
 mod chat;
@@ -63,6 +64,13 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    brain {
+        without_a_model_the_manager_creates_shows_and_cancels_tasks,
+        without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
+        the_manager_sees_its_tools_and_is_refused_those_of_sandboxes,
+        with_a_model_the_manager_acts_through_the_gateway_and_shows_it,
+        a_decision_is_thought_through_egress_and_falls_back_with_its_reason,
+    }
     chat {
         a_model_answers_through_the_orchestrator,
         a_streamed_answer_ends_with_its_usage_and_done,

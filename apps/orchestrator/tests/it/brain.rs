@@ -1,0 +1,224 @@
+//! The project manager's agent against a real orchestrator: tools through the gateway, models through
+//! egress, each with the token of its handoff.
+
+use cynode_agent::brain::BrainOptions;
+use cynode_agent::context::Instructions;
+use cynode_agent::{Agent, AgentOptions};
+use cynode_client::McpError;
+use cynode_domain::policy::AgentType;
+use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_domain::run::RunState;
+use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
+use cynode_wire::agents::BindingView;
+use cynode_wire::handoff::{
+    AgentRole, ChatEvent, ChatHandoff, ContinueRunHandoff, DecidedBy, Handoff, HandoffContext,
+    Turn, TurnRole,
+};
+use cynode_wire::steering::AskPerson;
+use futures_util::StreamExt as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Harness};
+use crate::mcp::issue;
+
+/// The project manager, as its process would make it.
+fn agent(harness: &Harness) -> Agent {
+    let instructions = Instructions {
+        baseline: "You are the project manager.".to_owned(),
+        role: "Call tools.".to_owned(),
+    };
+    let (role, orchestrator) = (AgentRole::ProjectManager, harness.anonymous());
+    let brain = BrainOptions::default();
+    Agent::new(AgentOptions { role, instructions, orchestrator, brain })
+}
+
+/// What the orchestrator would hand over with any work.
+async fn context(harness: &Harness) -> HandoffContext {
+    let token = issue(harness, AgentType::Pm, BindingView::default()).await;
+    serde_json::from_value(json!({
+        "user": { "id": token.token.user_id, "handle": "admin" },
+        "trace_id": "trace",
+        "agent_token": token.secret,
+        "preferences": { "effective": {}, "skipped": [] },
+        "skill": "Look before you answer.",
+    }))
+    .unwrap()
+}
+
+/// Says something to the project manager; its words, and how it ended.
+async fn say(harness: &Harness, words: &str) -> (String, ChatEvent) {
+    let turn = Turn { role: TurnRole::User, content: words.to_owned() };
+    let handoff =
+        Handoff { context: context(harness).await, body: ChatHandoff { messages: vec![turn] } };
+    let mut events: Vec<ChatEvent> = agent(harness).chat(handoff).collect().await;
+    let end = events.pop().unwrap();
+    let text = events.iter().filter_map(|event| match event {
+        ChatEvent::Delta { text } => Some(text.as_str()),
+        ChatEvent::Tool { .. } | ChatEvent::Done { .. } | ChatEvent::Failed { .. } => None,
+    });
+    (text.collect(), end)
+}
+
+async fn hear(harness: &Harness, words: &str) -> String {
+    let (text, end) = say(harness, words).await;
+    assert!(matches!(end, ChatEvent::Done { .. }), "{words}: {end:?}");
+    text
+}
+
+/// A provider that everybody may use.
+async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+    let body = json!({
+        "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
+        "models": ["scripted-model"],
+    });
+    let put = harness.as_admin(Method::PUT, "/v1/model-providers/scripted").json(&body);
+    assert!(Answer::of(put).await.status.is_success());
+}
+
+pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(harness: Harness) {
+    let made = hear(&harness, "Please create a task to wash the car").await;
+    let ran = hear(&harness, "run `true`").await;
+    let listed = hear(&harness, "tasks").await;
+    let shown = hear(&harness, "How is wash-the-car going?").await;
+    let overview = hear(&harness, "status").await;
+    let projects = hear(&harness, "list projects").await;
+    let canceled = hear(&harness, "cancel wash-the-car").await;
+    let again = hear(&harness, "cancel wash-the-car").await;
+    let nobody = hear(&harness, "status of nothing-at-all").await;
+
+    assert!(made.contains("I created the task `wash-the-car`"), "{made}");
+    assert!(ran.contains("I created the task"), "{ran}");
+    assert!(listed.contains("- `wash-the-car` – queued"), "{listed}");
+    assert!(
+        shown.contains("`wash-the-car` is queued") && shown.contains("wash the car"),
+        "{shown}"
+    );
+    assert!(overview.contains("2 queued") && overview.contains("Nothing is waiting"), "{overview}");
+    assert!(projects.contains("the default one"), "{projects}");
+    assert_eq!(canceled, "I canceled `wash-the-car`.\n");
+    assert!(again.contains("I did nothing: `wash-the-car` is canceled already"), "{again}");
+    assert!(nobody.contains("There is no task `nothing-at-all`"), "{nobody}");
+    assert_eq!(harness.admin().task_get("wash-the-car").await.unwrap().status, "canceled");
+}
+
+/// A task whose run asks.
+async fn asking(harness: &Harness, kind: QuestionKind, accepts: &[ReplyForm]) -> String {
+    let (task, runner) = (harness.task().await, harness.runner());
+    let hold = runner.start(task.id).await.unwrap().hold;
+    let (text, about) = ("Which water?".to_owned(), vec![]);
+    let question = Question { kind, text, about, accepts: accepts.to_vec() };
+    let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
+    runner.client.workflow_ask(&AskPerson { hold, key, node, question }).await.unwrap();
+    task.task_name
+}
+
+pub(crate) async fn without_a_model_questions_are_shown_and_answered_but_nothing_is_approved(
+    harness: Harness,
+) {
+    let clarify = [ReplyForm::Commands, ReplyForm::No];
+    let unclear = asking(&harness, QuestionKind::Clarification, &clarify).await;
+    let approve = [ReplyForm::Yes, ReplyForm::No];
+    let to_approve = asking(&harness, QuestionKind::Approval, &approve).await;
+
+    let waiting = hear(&harness, "What is waiting for me?").await;
+    let answered = hear(&harness, &format!("answer {unclear} with `make`")).await;
+    let approved = hear(&harness, &format!("approve {to_approve}")).await;
+    let forced = hear(&harness, &format!("answer {to_approve} with `true`")).await;
+
+    assert_eq!(waiting.matches("asks: Which water?").count(), 2, "{waiting}");
+    assert_eq!(answered, format!("I answered `{unclear}` with `make`.\n"));
+    assert!(approved.contains("Only you approve"), "{approved}");
+    assert!(forced.contains("I did nothing: `db.run.answer` says"), "{forced}");
+    let run = harness.admin().run_get(&to_approve).await.unwrap();
+    assert_eq!(run.run.state, RunState::NeedsAnswer);
+    assert_eq!(harness.admin().run_get(&unclear).await.unwrap().run.state, RunState::Queued);
+}
+
+pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes(harness: Harness) {
+    let token = issue(&harness, AgentType::Pm, BindingView::default()).await;
+    let client = harness.client(token.secret);
+
+    let tools = client.mcp_tools().await.unwrap();
+    let of_sandbox = client.mcp_call("memory.list", &json!({})).await.unwrap_err();
+    let unknown = client.mcp_call("sandbox.exec", &json!({})).await.unwrap_err();
+    let wrong = client.mcp_call("db.task.get", &json!({ "task_id": 3 })).await.unwrap_err();
+    let stranger = harness.client("cyn_pm_nobody".to_owned()).mcp_tools().await.unwrap_err();
+
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(names.contains(&"db.task.create") && !names.contains(&"memory.list"), "{names:?}");
+    assert!(matches!(&of_sandbox, McpError::Refused { stage, .. } if stage == "allowlist"));
+    assert!(matches!(&unknown, McpError::Refused { stage, .. } if stage == "known"));
+    assert!(wrong.is_about_arguments(), "{wrong:?}");
+    assert!(matches!(&stranger, McpError::Refused { stage, .. } if stage == "authenticate"));
+}
+
+pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_it(
+    harness: Harness,
+) {
+    let provider = ScriptedProvider::start();
+    provide(&harness, &provider).await;
+    provider.script([
+        Said::calls([
+            ("db_task_list", json!({})),
+            ("db_task_create", json!({ "prompt": "wash the car" })),
+        ]),
+        Said::pieces(["<think>fine</think>", "It will be washed."]),
+    ]);
+
+    let (text, end) = say(&harness, "Have my car washed").await;
+
+    assert!(text.starts_with("It will be washed."), "{text}");
+    assert!(text.contains("What I did:\n- `db.task.create: wash-the-car`"), "{text}");
+    let ChatEvent::Done { usage, decisions } = end else { panic!("{end:?}") };
+    assert!(usage.prompt_tokens > 0);
+    assert_eq!(decisions[0].by, DecidedBy::Model);
+    harness.admin().task_get("wash-the-car").await.unwrap();
+    let seen = &provider.requests()[0];
+    let system = seen.body["messages"][0]["content"].as_str().unwrap();
+    assert!(system.starts_with("You are the project manager."), "{system}");
+    assert!(system.contains("## Default skill\n\nLook before you answer."), "{system}");
+    let offered: Vec<&Value> = seen.body["tools"].as_array().unwrap().iter().collect();
+    assert!(offered.iter().all(|tool| tool["function"]["name"] != "memory_list"));
+    let calls =
+        Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=chat")).await.body;
+    assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
+    assert_eq!(calls["calls"]["items"][0]["agent"], "pm");
+}
+
+pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its_reason(
+    harness: Harness,
+) {
+    let body = ContinueRunHandoff {
+        node: "collect_result".to_owned(),
+        situation: "the node is gone".to_owned(),
+        attempts: 1,
+    };
+    let decide = async || {
+        let handoff = Handoff { context: context(&harness).await, body: body.clone() };
+        agent(&harness).continue_run(&handoff).await.unwrap()
+    };
+    let without = decide().await;
+    let provider = ScriptedProvider::start();
+    provide(&harness, &provider).await;
+    provider.script([
+        Said::call("respond", json!({ "with": "retry", "reason": "it may come back" })),
+        Said::refusal("I will not."),
+    ]);
+
+    let with = decide().await;
+    let refused = decide().await;
+
+    assert_eq!(without.decisions[0].by, DecidedBy::Fallback);
+    assert!(without.decisions[0].reason.contains("no model is configured"), "{without:?}");
+    assert_eq!(
+        (with.decisions[0].by, with.reason.as_str()),
+        (DecidedBy::Model, "it may come back")
+    );
+    assert_eq!(refused.decisions[0].by, DecidedBy::Fallback);
+    assert!(refused.decisions[0].reason.contains("declines to answer"), "{refused:?}");
+    let calls = Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=continue_run"));
+    let calls = calls.await.body;
+    assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
+    assert!(calls["calls"]["items"][0]["prompt_hash"].is_string(), "{calls}");
+}
