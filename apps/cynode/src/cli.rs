@@ -63,6 +63,8 @@ pub enum Role {
     Runner(Box<cynode_runner::Cli>),
     /// The worker node.
     Node(Box<cynode_node::Cli>),
+    /// The project manager, or an analyst.
+    Pma(Box<cynode_pma::Cli>),
 }
 
 #[cfg(test)]
@@ -80,7 +82,10 @@ mod tests {
     fn the_flags_that_up_gives_its_children_are_flags_they_take() {
         let lines = [
             "cynode role orchestrator --data-dir d --runner-token-file r --join-token-file j \
-             --listen 127.0.0.1:0 --database-url postgres://x --config c",
+             --listen 127.0.0.1:0 --database-url postgres://x --pma unix:/s --pma-secret-file f \
+             --config c",
+            "cynode role pma --data-dir d --role=project_manager --orchestrator-url u --secret-file f \
+             --listen unix:/s --config c",
             "cynode role runner --data-dir d --orchestrator-url u --token-file r \
              --health-listen unix:/s --config c",
             "cynode role node --data-dir d --orchestrator-url u --join-token-file j --state-dir s \

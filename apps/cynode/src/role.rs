@@ -23,6 +23,11 @@ pub(crate) fn start(role: Role) -> ExitCode {
         umask(Mode::from_bits_truncate(0o077));
     }
     let ended = end_with_supervisor().map_err(anyhow::Error::from).and_then(|()| {
+        // It confines itself before its first thread starts, so it makes its own runtime.
+        let role = match role {
+            Role::Pma(cli) => return cynode_pma::start(*cli),
+            role @ (Role::Orchestrator(_) | Role::Runner(_) | Role::Node(_)) => role,
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(Box::pin(run(role)))
     });
@@ -39,6 +44,7 @@ async fn run(role: Role) -> anyhow::Result<ExitCode> {
         Role::Orchestrator(cli) => Box::pin(cynode_orchestrator::run(*cli, shutdown)).await,
         Role::Runner(cli) => Box::pin(cynode_runner::run(*cli, shutdown)).await,
         Role::Node(cli) => Box::pin(cynode_node::run(*cli, shutdown)).await,
+        Role::Pma(_) => Ok(ExitCode::FAILURE),
     }
 }
 

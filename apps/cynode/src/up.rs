@@ -108,6 +108,8 @@ async fn serve(fleet: &mut Fleet, place: &Place, args: &UpArgs) -> Result<(), Up
     let url = ready::url_of(address);
     fleet.start_workers(address, &url);
     fleet.while_kept(ready::work_can_be_done(&url)).await?;
+    let pma = fleet.pma_address();
+    fleet.while_kept(ready::is_open(&pma)).await?;
     fleet.set_ready();
     let announcement = Announcement::make(place, &url, fleet.executable());
     announcement.publish(place)?;

@@ -61,7 +61,7 @@ impl Announcement {
             if colour { ("\x1b[1m", "\x1b[32m", "\x1b[0m") } else { ("", "", "") };
         format!(
             "\n  {green}●{end} {bold}CyNode is ready{end} at {bold}{url}{end}\n\n    \
-             console   {url}/console\n    data      {data}\n    token     {token}\n    \
+             console   {url}/console\n    chat      {url}/v1 (model cynodeai.pm)\n    data      {data}\n    token     {token}\n    \
              password  {password} (user admin)\n\n  \
              Next, in another terminal:\n\n    {bold}{next}{end}\n\n  Ctrl-C stops everything.\n\n",
             url = self.url,

@@ -1,7 +1,7 @@
 //! All children together: what they are started with, and the order in which they stop.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,8 +18,12 @@ use crate::cli::UpArgs;
 
 /// When each child, in the order of stopping, has had its share of the time; all stay asked to
 /// stop, and what is left at the last of these moments is killed.
-const SHARES: [Duration; 3] =
-    [Duration::from_millis(1500), Duration::from_millis(2750), Duration::from_secs(4)];
+const SHARES: [Duration; 4] = [
+    Duration::from_millis(1000),
+    Duration::from_millis(2250),
+    Duration::from_millis(3250),
+    Duration::from_secs(4),
+];
 /// A killed child is gone well within this time.
 const AFTER_KILL: Duration = Duration::from_millis(500);
 /// A unix socket's path has to fit into 108 bytes.
@@ -46,7 +50,10 @@ struct Paths {
     runner_token: PathBuf,
     join_token: PathBuf,
     node_state: PathBuf,
-    logs: [(&'static str, PathBuf); 3],
+    pma_secret: PathBuf,
+    /// Where the project manager takes work, as a flag has it.
+    pma_address: String,
+    logs: [(&'static str, PathBuf); 4],
     sockets: [(&'static str, PathBuf); 2],
 }
 
@@ -57,7 +64,9 @@ impl Paths {
             runner_token: place.runner_token(),
             join_token: place.join_token(),
             node_state: place.root().join("node"),
-            logs: ["orchestrator", "runner", "node"].map(|role| (role, place.log(role))),
+            pma_secret: place.pma_secret(),
+            pma_address: pma_address(&place.pma_socket()),
+            logs: ["orchestrator", "runner", "node", "pma"].map(|role| (role, place.log(role))),
             sockets: ["runner", "node"].map(|role| (role, place.socket(role))),
         }
     }
@@ -105,6 +114,8 @@ impl Fleet {
         let mut fixed = self.shared_args("orchestrator");
         push(&mut fixed, "--runner-token-file", &self.paths.runner_token);
         push(&mut fixed, "--join-token-file", &self.paths.join_token);
+        push(&mut fixed, "--pma", &self.paths.pma_address);
+        push(&mut fixed, "--pma-secret-file", &self.paths.pma_secret);
         if let Some(url) = &self.args.database_url {
             push(&mut fixed, "--database-url", url);
         }
@@ -119,7 +130,12 @@ impl Fleet {
         self.keep("orchestrator", args);
     }
 
-    /// Starts the runner and the node of the orchestrator that listens on `address` and is reached
+    /// Where the project manager takes work.
+    pub(crate) fn pma_address(&self) -> String {
+        self.paths.pma_address.clone()
+    }
+
+    /// Starts the runner, the node and the project manager of the orchestrator that listens on `address` and is reached
     /// at `url`.
     pub(crate) fn start_workers(&mut self, address: SocketAddr, url: &str) {
         // The first address wins for the life of this process; there is no second call.
@@ -138,6 +154,12 @@ impl Fleet {
         }
         self.keep("runner", move || runner.clone());
         self.keep("node", move || node.clone());
+        let mut pma = self.shared_args("pma");
+        push(&mut pma, "--role", "project_manager");
+        push(&mut pma, "--orchestrator-url", url);
+        push(&mut pma, "--secret-file", &self.paths.pma_secret);
+        push(&mut pma, "--listen", &self.paths.pma_address);
+        self.keep("pma", move || pma.clone());
     }
 
     /// Waits for `future` while children are kept; fails when one of them is given up.
@@ -168,7 +190,7 @@ impl Fleet {
     /// Stops all children, those that depend on others first, within five seconds.
     pub(crate) async fn stop(self) {
         let start = Instant::now();
-        let kill_at = start + SHARES[2];
+        let kill_at = start + SHARES[3];
         for (keeper, share) in self.keepers.iter().rev().zip(SHARES) {
             keeper.stop(kill_at);
             keeper.ended(start + share).await;
@@ -196,6 +218,16 @@ impl Fleet {
         }
         args
     }
+}
+
+/// A socket, or a free port where its path would be too long.
+fn pma_address(socket: &Path) -> String {
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return format!("unix:{}", socket.display());
+    }
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|port| port.local_addr());
+    // Without a free port nothing else will start either, and says why.
+    free.map_or_else(|_| "127.0.0.1:0".to_owned(), |address| address.to_string())
 }
 
 fn push(args: &mut Vec<OsString>, flag: &str, value: impl Into<OsString>) {
@@ -260,13 +292,13 @@ mod tests {
         let mut staged = Staged::new();
         staged.fleet.start_orchestrator();
         staged.start_workers("127.0.0.1:4567");
-        staged.started(3).await;
+        staged.started(4).await;
 
         let Staged { dir, fleet } = staged;
         fleet.stop().await;
 
         let stopped = fs::read_to_string(dir.path().join("stopped")).unwrap();
-        assert_eq!(stopped, "node\nrunner\norchestrator\n");
+        assert_eq!(stopped, "pma\nnode\nrunner\norchestrator\n");
     }
 
     #[tokio::test]
@@ -276,10 +308,10 @@ mod tests {
         let first = staged.started(1).await.remove(0);
         // The URL is for this machine alone; what it listens on is for others too.
         staged.start_workers("0.0.0.0:4567");
-        staged.started(3).await;
+        staged.started(4).await;
         fs::write(staged.dir.path().join("end-orchestrator"), "").unwrap();
 
-        let second = staged.started(4).await.remove(3);
+        let second = staged.started(5).await.remove(4);
 
         assert!(first.ends_with("--listen 127.0.0.1:0"), "{first}");
         assert!(second.ends_with("--listen 0.0.0.0:4567"), "{second}");

@@ -29,7 +29,7 @@ impl Place {
     }
 
     fn fill(&self) -> io::Result<()> {
-        for dir in ["logs", "run", "node"] {
+        for dir in ["logs", "run", "run/pma", "node"] {
             private_dir(&self.root.join(dir))?;
         }
         self.forget_announcement();
@@ -69,6 +69,16 @@ impl Place {
     /// The health socket of a child.
     pub(crate) fn socket(&self, role: &str) -> PathBuf {
         self.root.join("run").join(format!("{role}.sock"))
+    }
+
+    /// The secret by which the project manager knows the orchestrator, written by the latter.
+    pub(crate) fn pma_secret(&self) -> PathBuf {
+        self.root.join("pma.secret")
+    }
+
+    /// Where the project manager takes work: in a directory of its own, the only one it may touch.
+    pub(crate) fn pma_socket(&self) -> PathBuf {
+        self.root.join("run/pma/project_manager.sock")
     }
 
     /// Where the orchestrator says on which address it listens.

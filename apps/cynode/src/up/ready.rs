@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cynode_wire::health::ReadyView;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep};
 
 use super::say;
@@ -38,6 +39,19 @@ pub(crate) async fn work_can_be_done(url: &str) {
             told = Instant::now();
             say(&format!("not ready yet: {}", missing(&client, &ready).await));
         }
+        sleep(POLL).await;
+    }
+}
+
+/// Waits until somebody listens at `unix:/path` or `host:port`.
+pub(crate) async fn is_open(address: &str) {
+    let opens = || async {
+        match address.strip_prefix("unix:") {
+            Some(path) => UnixStream::connect(path).await.is_ok(),
+            None => TcpStream::connect(address).await.is_ok(),
+        }
+    };
+    while !opens().await {
         sleep(POLL).await;
     }
 }
