@@ -11,8 +11,8 @@ use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
-    agent_token, audit, auth, nodes, project, rules, runs, servers, setting, status, task, token,
-    tools,
+    agent_token, audit, auth, brain, chat, creds, models, nodes, prefs, project, rules, runs,
+    servers, setting, status, task, token, tools,
 };
 
 /// What a command works with.
@@ -50,6 +50,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
     let local = settings.local.clone();
     let mut app = App { session: Session::open(settings)?, out, local };
     match cli.command {
+        Command::Chat(args) => chat::run(args, &mut app).await,
         Command::Task(command) => task::run(command, &mut app).await,
         Command::Run(command) => runs::run(command, &mut app).await,
         Command::Project(command) => project::run(command, &mut app).await,
@@ -62,6 +63,10 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Rules(command) => rules::run(command, &mut app).await,
         Command::Access(command) => rules::run_access(command, &mut app).await,
         Command::Audit(command) => audit::run(command, &mut app).await,
+        Command::Models(command) => models::run(command, &mut app).await,
+        Command::Creds(command) => creds::run(command, &mut app).await,
+        Command::Brain(command) => brain::run(command, &mut app).await,
+        Command::Prefs(command) => prefs::run(command, &mut app).await,
         Command::Settings(command) => setting::run(command, &mut app).await,
         Command::Status => status::run(&mut app).await,
         Command::Version | Command::Completions { .. } => Ok(()),

@@ -9,7 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::agent_token::AgentTokenCommand;
 use crate::audit::AuditCommand;
 use crate::auth::AuthCommand;
+use crate::brain::BrainCommand;
+use crate::chat::ChatArgs;
+use crate::creds::CredsCommand;
+use crate::models::ModelsCommand;
 use crate::nodes::NodesCommand;
+use crate::prefs::PrefsCommand;
 use crate::project::ProjectCommand;
 use crate::rules::{AccessCommand, RulesCommand};
 use crate::runs::RunCommand;
@@ -92,6 +97,8 @@ pub enum Format {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Talk to the project manager, or to a model.
+    Chat(ChatArgs),
     /// Create tasks, watch them, read their results.
     #[command(subcommand, visible_alias = "tasks")]
     Task(TaskCommand),
@@ -128,6 +135,18 @@ pub enum Command {
     /// The record of every tool call: who called what, and what came of it.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// See which models there are, and say who offers them.
+    #[command(subcommand, visible_alias = "model")]
+    Models(ModelsCommand),
+    /// Credentials for model providers: secrets go in, sealed, and never come out.
+    #[command(subcommand, visible_alias = "credentials")]
+    Creds(CredsCommand),
+    /// What models were asked, and what it cost.
+    #[command(subcommand)]
+    Brain(BrainCommand),
+    /// Wishes about how work is done, by user, project, task or for everybody.
+    #[command(subcommand, visible_alias = "preferences")]
+    Prefs(PrefsCommand),
     /// Settings of the installation.
     #[command(subcommand, visible_alias = "setting")]
     Settings(SettingsCommand),

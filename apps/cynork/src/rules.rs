@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use cynode_domain::ids::RuleId;
+use cynode_domain::model::{CALL, OPERATION};
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::rules::{Conditions, Subject};
 use cynode_domain::policy::{Effect, Principal};
@@ -36,7 +37,8 @@ pub enum RulesCommand {
 pub struct AddArgs {
     /// allow or deny.
     effect: Effect,
-    /// Which tools, such as `db.*`.
+    /// Which tools, such as `db.*`; or which model providers, such as `anthropic/*`, with
+    /// `--action api.call`.
     tools: Pattern,
     /// For whom: system, agent:TYPE, user:ID, group:ID, project:ID or task:ID.
     #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = subject)]
@@ -44,6 +46,9 @@ pub struct AddArgs {
     /// Only when called by: pm, pa, sandbox or user. May be given several times.
     #[arg(long, value_name = "CALLER")]
     caller: Vec<Principal>,
+    /// What they do: mcp.tool.invoke, or api.call for calls to model providers.
+    #[arg(long, value_name = "ACTION")]
+    action: Option<Pattern>,
     /// Which of several matching rules is named as the reason: the highest.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
@@ -86,10 +91,11 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
             app.out.show(&rules, |rules, look| render(rules, look))
         }
         RulesCommand::Add(args) => {
+            let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL);
             let body = CreateRule {
                 subject: args.subject,
-                action: None,
-                resource_type: None,
+                action: args.action,
+                resource_type: is_call.then(|| OPERATION.parse()).transpose().ok().flatten(),
                 resource_pattern: args.tools,
                 effect: args.effect,
                 priority: args.priority,

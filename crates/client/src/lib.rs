@@ -6,16 +6,19 @@
 //! Invariant: no method retries. Whether a call is safe to repeat is known to the caller only.
 
 mod auth;
+mod chat;
 mod error;
 mod events;
 mod gateway;
 mod mcp;
+mod models;
 mod nodes;
 mod request;
 mod runs;
 mod tasks;
 mod workflow;
 
+pub use chat::ChatPieces;
 pub use error::Error;
 pub use events::Events;
 pub use mcp::{McpError, McpResult, McpTool};

@@ -1,0 +1,146 @@
+//! `brain`: what models were asked, and what it cost.
+
+use clap::{Args, Subcommand};
+use cynode_domain::ids::{RunId, TaskId};
+use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// What models were asked, and what it cost.
+#[derive(Debug, Subcommand)]
+pub enum BrainCommand {
+    /// List calls to models, newest first, and what all of them cost.
+    ///
+    /// Example: `cynork brain calls --purpose plan`
+    Calls(CallsArgs),
+}
+
+/// Which calls to list.
+#[derive(Debug, Args)]
+pub struct CallsArgs {
+    /// Those of this run.
+    #[arg(long, value_name = "ID")]
+    run: Option<RunId>,
+    /// Those for this task.
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// Those for this purpose, such as chat or plan.
+    #[arg(long)]
+    purpose: Option<String>,
+    /// How many at most, 1 to 200.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: BrainCommand, app: &mut App) -> Result<(), Failure> {
+    let BrainCommand::Calls(args) = command;
+    let query = InferenceQuery {
+        run: args.run,
+        task: args.task,
+        purpose: args.purpose,
+        limit: Some(args.limit),
+        cursor: None,
+    };
+    let view = app.session.call(async |client| client.inference_list(&query).await).await?;
+    app.out.show(&view, render)
+}
+
+fn render(view: &InferencesView, look: Look) -> String {
+    let rows = view.calls.items.iter().map(|call| row(call, look));
+    let header =
+        ["WHEN", "PURPOSE", "BY", "MODEL", "OUTCOME", "IN", "OUT", "COST", "TOOK", "ERROR"];
+    format!("{}\n{}", table::rows(&header, rows, look), sums(&view.totals))
+}
+
+fn row(call: &InferenceView, look: Look) -> Vec<String> {
+    let count = |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    vec![
+        age::ago(look.now, call.created_at),
+        table::short(&call.purpose, 20),
+        call.agent.map_or("user", |agent| agent.as_str()).to_owned(),
+        format!("{}/{}", call.provider, call.model),
+        call.outcome.to_string(),
+        count(call.input_tokens),
+        count(call.output_tokens),
+        call.cost_micro_usd.map_or_else(|| "?".to_owned(), usd),
+        format!("{} ms", call.latency_ms),
+        table::short(call.error.as_deref().unwrap_or_default(), 40),
+    ]
+}
+
+fn sums(totals: &InferenceTotals) -> String {
+    let InferenceTotals { calls, input_tokens, output_tokens, cost_micro_usd, unpriced } = totals;
+    let cost = usd(*cost_micro_usd);
+    let mut text =
+        format!("{calls} calls, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
+    if *unpriced > 0 {
+        text += &format!("; the cost of {unpriced} is not known, see the setting models.prices");
+    }
+    text
+}
+
+/// Millionths of a dollar as dollars.
+fn usd(micro: i64) -> String {
+    format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use cynode_domain::ids::{InferenceId, UserId};
+    use cynode_domain::model::InferenceOutcome;
+    use cynode_domain::policy::Principal;
+    use cynode_wire::page::Page;
+
+    use super::*;
+
+    fn call(outcome: InferenceOutcome, cost: Option<i64>) -> InferenceView {
+        let is_answered = outcome == InferenceOutcome::Success;
+        InferenceView {
+            id: InferenceId::generate(),
+            created_at: DateTime::UNIX_EPOCH,
+            purpose: "plan".to_owned(),
+            agent: is_answered.then_some(Principal::PM),
+            user: UserId::generate(),
+            project: None,
+            task: None,
+            run: None,
+            thread: None,
+            trace_id: "t".to_owned(),
+            provider: "local".to_owned(),
+            model: "tiny".to_owned(),
+            prompt_hash: None,
+            input_tokens: is_answered.then_some(120),
+            output_tokens: is_answered.then_some(30),
+            cost_micro_usd: cost,
+            latency_ms: 840,
+            first_ms: None,
+            outcome,
+            error: (!is_answered).then(|| "rule 1".to_owned()),
+        }
+    }
+
+    #[test]
+    fn calls_are_listed_with_their_cost_and_all_of_them_summed() {
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let items = vec![
+            call(InferenceOutcome::Success, Some(1_250_000)),
+            call(InferenceOutcome::Success, None),
+            call(InferenceOutcome::Denied, None),
+        ];
+        let totals = InferenceTotals {
+            calls: 3,
+            input_tokens: 240,
+            output_tokens: 60,
+            cost_micro_usd: 1_250_000,
+            unpriced: 1,
+        };
+        let view = InferencesView { calls: Page { items, next_cursor: None }, totals };
+
+        insta::assert_snapshot!(render(&view, look));
+    }
+}

@@ -1,0 +1,240 @@
+//! `prefs`: preferences, wishes about how work is done.
+
+use clap::{Args, Subcommand};
+use cynode_domain::ids::{ProjectId, TaskId};
+use cynode_domain::preference::ScopeKind;
+use cynode_wire::page::{MAX_LIMIT, Page};
+use cynode_wire::preferences::{
+    EffectiveQuery, EffectiveView, PreferenceQuery, PreferenceScope, PreferenceView, PutPreference,
+};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cli::Format;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// Wishes about how work is done. A task's win over its project's, those over your own, and those over
+/// the system's.
+#[derive(Debug, Subcommand)]
+pub enum PrefsCommand {
+    /// List the preferences of one scope.
+    List {
+        /// Whose.
+        #[command(flatten)]
+        scope: ScopeArgs,
+        /// Only keys that begin with this.
+        #[arg(long, default_value = "")]
+        prefix: String,
+    },
+    /// Show one preference.
+    Get {
+        /// The key.
+        key: String,
+        /// Whose.
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Write a preference, new or not.
+    ///
+    /// Example: `cynork prefs set agents.project_manager.model_routing.prefer_local true`
+    Set {
+        /// The key.
+        key: String,
+        /// The value: JSON, or else text. null hides what weaker scopes say.
+        value: String,
+        /// Whose.
+        #[command(flatten)]
+        scope: ScopeArgs,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Remove a preference: what weaker scopes say shows again.
+    Unset {
+        /// The key.
+        key: String,
+        /// Whose.
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Show what holds, and where each value comes from.
+    Effective {
+        /// For a task.
+        #[arg(long, value_name = "ID", conflicts_with = "project")]
+        task: Option<TaskId>,
+        /// For a project.
+        #[arg(long, value_name = "ID")]
+        project: Option<ProjectId>,
+    },
+}
+
+/// Whose preferences: your own without any of these.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[group(multiple = false)]
+pub struct ScopeArgs {
+    /// The system's, which hold for everybody.
+    #[arg(long)]
+    system: bool,
+    /// A project's.
+    #[arg(long = "project", value_name = "ID")]
+    of_project: Option<ProjectId>,
+    /// A task's.
+    #[arg(long = "task", value_name = "ID")]
+    of_task: Option<TaskId>,
+}
+
+impl ScopeArgs {
+    fn scope(self) -> PreferenceScope {
+        let (kind, id) = match self {
+            Self { system: true, .. } => (ScopeKind::System, None),
+            Self { of_project: Some(project), .. } => (ScopeKind::Project, Some(project.as_uuid())),
+            Self { of_task: Some(task), .. } => (ScopeKind::Task, Some(task.as_uuid())),
+            Self { .. } => (ScopeKind::User, None),
+        };
+        PreferenceScope { scope_type: Some(kind), scope_id: id }
+    }
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Failure> {
+    let entry = match command {
+        PrefsCommand::List { scope, prefix } => {
+            let page = Page { items: every(app, scope, prefix).await?, next_cursor: None };
+            return app.out.show(&page, |page, look| render(&page.items, look));
+        }
+        PrefsCommand::Effective { task, project } => {
+            let query = EffectiveQuery { task, project };
+            let view = app.session.call(async |c| c.preference_effective(&query).await).await?;
+            return app.out.show(&view, render_effective);
+        }
+        PrefsCommand::Unset { key, scope } => {
+            let scope = scope.scope();
+            app.session.call(async |client| client.preference_remove(&key, &scope).await).await?;
+            if app.out.format == Format::Json {
+                app.out.json(&json!({"key": key, "removed": true}))?;
+            }
+            app.out.say(&format!("preference {key} is removed"));
+            return Ok(());
+        }
+        PrefsCommand::Get { key, scope } => {
+            let scope = scope.scope();
+            app.session.call(async |client| client.preference_get(&key, &scope).await).await?
+        }
+        PrefsCommand::Set { key, value, scope, reason } => {
+            let PreferenceScope { scope_type, scope_id } = scope.scope();
+            let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
+            let body = PutPreference {
+                scope_type,
+                scope_id,
+                value,
+                value_type: None,
+                expected_version: None,
+                reason,
+            };
+            app.session.call(async |client| client.preference_put(&key, &body).await).await?
+        }
+    };
+    app.out.show(&entry, |entry, look| render(std::slice::from_ref(entry), look))
+}
+
+async fn every(
+    app: &mut App,
+    scope: ScopeArgs,
+    prefix: String,
+) -> Result<Vec<PreferenceView>, Failure> {
+    let PreferenceScope { scope_type, scope_id } = scope.scope();
+    let (prefix, limit) = (Some(prefix), Some(MAX_LIMIT));
+    let mut query = PreferenceQuery { scope_type, scope_id, prefix, limit, cursor: None };
+    let mut all = vec![];
+    loop {
+        let page = app.session.call(async |client| client.preference_list(&query).await).await?;
+        all.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+fn render(entries: &[PreferenceView], look: Look) -> String {
+    let rows = entries.iter().map(|entry| {
+        vec![
+            entry.key.clone(),
+            table::short(&entry.value.to_string(), 60),
+            entry.scope_type.to_string(),
+            entry.version.to_string(),
+            age::ago(look.now, entry.updated_at),
+        ]
+    });
+    table::rows(&["PREFERENCE", "VALUE", "SCOPE", "VERSION", "SET"], rows, look)
+}
+
+fn render_effective(view: &EffectiveView, look: Look) -> String {
+    let source = |key: &str| view.sources.as_ref().and_then(|sources| sources.get(key));
+    let rows = view.effective.iter().map(|(key, value)| {
+        let from = source(key);
+        vec![
+            key.clone(),
+            table::short(&value.to_string(), 60),
+            from.map(|from| from.scope_type.to_string()).unwrap_or_default(),
+            from.map(|from| from.version.to_string()).unwrap_or_default(),
+        ]
+    });
+    let mut text = table::rows(&["PREFERENCE", "VALUE", "FROM", "VERSION"], rows, look);
+    for skipped in &view.skipped {
+        let line =
+            format!("\npassed over: {} {}: {}", skipped.scope_type, skipped.key, skipped.reason);
+        text += &table::harmless(&line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use cynode_wire::preferences::{PreferenceSource, SkippedPreference};
+
+    use super::*;
+
+    #[test]
+    fn what_holds_is_listed_with_where_it_comes_from_and_what_was_passed_over() {
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let source = |scope_type, version| PreferenceSource { scope_type, scope_id: None, version };
+        let skipped = SkippedPreference {
+            scope_type: ScopeKind::Task,
+            scope_id: None,
+            key: "language.preferred".to_owned(),
+            reason: "its value is no string".to_owned(),
+        };
+        let view = EffectiveView {
+            effective: [
+                ("language.preferred".to_owned(), json!("en")),
+                ("model_routing.prefer_local".to_owned(), Value::Null),
+            ]
+            .into(),
+            sources: Some(
+                [
+                    ("language.preferred".to_owned(), source(ScopeKind::System, 3)),
+                    ("model_routing.prefer_local".to_owned(), source(ScopeKind::User, 1)),
+                ]
+                .into(),
+            ),
+            skipped: vec![skipped],
+        };
+
+        insta::assert_snapshot!(render_effective(&view, look));
+    }
+
+    #[test]
+    fn a_scope_is_one_s_own_unless_a_flag_says_otherwise() {
+        let project = ProjectId::generate();
+        let of_project = ScopeArgs { of_project: Some(project), ..ScopeArgs::default() };
+        let of_system = ScopeArgs { system: true, ..ScopeArgs::default() };
+
+        assert_eq!(ScopeArgs::default().scope().scope_type, Some(ScopeKind::User));
+        assert_eq!(of_system.scope().scope_type, Some(ScopeKind::System));
+        assert_eq!(of_project.scope().scope_id, Some(project.as_uuid()));
+    }
+}

@@ -1,0 +1,126 @@
+//! Models: providers, credentials, the record of calls, and preferences.
+
+use cynode_domain::ids::CredentialId;
+use cynode_wire::credentials::{CredentialView, RotateCredential, RotatedKeyView, SetCredential};
+use cynode_wire::inferences::{InferenceQuery, InferencesView};
+use cynode_wire::models::{ModelsView, ProviderTestView, ProviderView, PutProvider};
+use cynode_wire::page::Page;
+use cynode_wire::preferences::{
+    EffectiveQuery, EffectiveView, PreferenceQuery, PreferenceScope, PreferenceView, PutPreference,
+};
+use reqwest::Method;
+
+use crate::request::{read, send};
+use crate::{Client, Error};
+
+impl Client {
+    /// `GET /v1/model-providers`
+    pub async fn provider_list(&self) -> Result<Vec<ProviderView>, Error> {
+        self.get(&["v1", "model-providers"]).await
+    }
+
+    /// `PUT /v1/model-providers/{name}`
+    pub async fn provider_put(
+        &self,
+        name: &str,
+        body: &PutProvider,
+    ) -> Result<ProviderView, Error> {
+        let request = self.request(Method::PUT, &["v1", "model-providers", name]).json(body);
+        read(send(request).await?).await
+    }
+
+    /// `DELETE /v1/model-providers/{name}`
+    pub async fn provider_remove(&self, name: &str) -> Result<(), Error> {
+        send(self.request(Method::DELETE, &["v1", "model-providers", name])).await.map(drop)
+    }
+
+    /// `POST /v1/model-providers/{name}/test`
+    pub async fn provider_test(&self, name: &str) -> Result<ProviderTestView, Error> {
+        let request = self.request(Method::POST, &["v1", "model-providers", name, "test"]);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/brain/models`
+    pub async fn model_list(&self) -> Result<ModelsView, Error> {
+        self.get(&["v1", "brain", "models"]).await
+    }
+
+    /// `GET /v1/brain/calls`
+    pub async fn inference_list(&self, query: &InferenceQuery) -> Result<InferencesView, Error> {
+        read(send(self.request(Method::GET, &["v1", "brain", "calls"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/credentials`
+    pub async fn credential_list(&self) -> Result<Vec<CredentialView>, Error> {
+        self.get(&["v1", "credentials"]).await
+    }
+
+    /// `POST /v1/credentials`
+    pub async fn credential_set(&self, body: &SetCredential) -> Result<CredentialView, Error> {
+        self.post(&["v1", "credentials"], body).await
+    }
+
+    /// `POST /v1/credentials/{credential}/rotate`
+    pub async fn credential_rotate(
+        &self,
+        credential: CredentialId,
+        body: &RotateCredential,
+    ) -> Result<CredentialView, Error> {
+        self.post(&["v1", "credentials", &credential.to_string(), "rotate"], body).await
+    }
+
+    /// `DELETE /v1/credentials/{credential}`
+    pub async fn credential_remove(&self, credential: CredentialId) -> Result<(), Error> {
+        let credential = credential.to_string();
+        send(self.request(Method::DELETE, &["v1", "credentials", &credential])).await.map(drop)
+    }
+
+    /// `POST /v1/credential-key/rotate`
+    pub async fn credential_key_rotate(&self) -> Result<RotatedKeyView, Error> {
+        let request = self.request(Method::POST, &["v1", "credential-key", "rotate"]);
+        read(send(request).await?).await
+    }
+
+    /// `GET /v1/preferences`
+    pub async fn preference_list(
+        &self,
+        query: &PreferenceQuery,
+    ) -> Result<Page<PreferenceView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "preferences"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/preferences/{key}`
+    pub async fn preference_get(
+        &self,
+        key: &str,
+        scope: &PreferenceScope,
+    ) -> Result<PreferenceView, Error> {
+        let request = self.request(Method::GET, &["v1", "preferences", key]).query(scope);
+        read(send(request).await?).await
+    }
+
+    /// `PUT /v1/preferences/{key}`
+    pub async fn preference_put(
+        &self,
+        key: &str,
+        body: &PutPreference,
+    ) -> Result<PreferenceView, Error> {
+        let request = self.request(Method::PUT, &["v1", "preferences", key]).json(body);
+        read(send(request).await?).await
+    }
+
+    /// `DELETE /v1/preferences/{key}`
+    pub async fn preference_remove(&self, key: &str, scope: &PreferenceScope) -> Result<(), Error> {
+        let request = self.request(Method::DELETE, &["v1", "preferences", key]).query(scope);
+        send(request).await.map(drop)
+    }
+
+    /// `GET /v1/effective-preferences`
+    pub async fn preference_effective(
+        &self,
+        query: &EffectiveQuery,
+    ) -> Result<EffectiveView, Error> {
+        let request = self.request(Method::GET, &["v1", "effective-preferences"]).query(query);
+        read(send(request).await?).await
+    }
+}
