@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::gather::kept;
 use crate::egress::{EgressError, ProviderError};
 use crate::handoff::HandoffError;
 use crate::preferences::PreferenceError;
@@ -121,7 +122,7 @@ impl From<EgressError> for ChatError {
             E::Denied(_) => Self::Denied(message),
             E::OverBudget(_) => Self::OverBudget(message),
             E::NoCredential { .. } | E::Credential(_) => Self::Unavailable(message),
-            E::Provider { cause, .. } => failed(&cause, message),
+            E::Provider { cause, .. } => failed(&cause, kept(&message)),
             E::Preferences(_) => Self::Failed(message),
             E::Store(error) => Self::Store(error),
         }
@@ -134,9 +135,12 @@ fn failed(cause: &ProviderError, message: String) -> ChatError {
     match cause {
         P::RateLimited { .. } | P::Busy | P::Resting => ChatError::Unavailable(message),
         P::Rejected { .. } => ChatError::Invalid { message, param: None },
+        // Providers repeat the credential that they do not accept.
+        P::Unauthorized { .. } => ChatError::Failed(
+            "the provider does not accept the installation's credential".to_owned(),
+        ),
         P::Unavailable { .. }
         | P::Connect { .. }
-        | P::Unauthorized { .. }
         | P::Timeout { .. }
         | P::Refused { .. }
         | P::Malformed { .. }
@@ -152,7 +156,7 @@ impl From<HandoffError> for ChatError {
         match error {
             E::Away(_) | E::Busy { .. } => Self::Unavailable(message),
             E::Timeout(within) => Self::Timeout(within),
-            E::Failed(_) => Self::Failed(message),
+            E::Lost(_) | E::Failed(_) => Self::Failed(message),
             E::Invalid(_) => Self::Invalid { message, param: None },
             E::Store(error) => Self::Store(error),
         }

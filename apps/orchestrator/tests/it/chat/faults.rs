@@ -1,0 +1,129 @@
+//! What goes wrong, in OpenAI's shape.
+
+use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
+use cynode_testkit::query;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{ask, code, data_of, parsed, provide, question};
+use crate::harness::{Answer, Harness};
+
+pub(crate) async fn requests_that_break_rules_are_refused_as_openai_does(harness: Harness) {
+    let post =
+        |body: &'static str| harness.as_admin(Method::POST, "/v1/chat/completions").body(body);
+    for body in [
+        "",
+        "not json",
+        "[]",
+        "{}",
+        r#"{"messages": []}"#,
+        r#"{"messages": "hi"}"#,
+        r#"{"messages": [{"role": "wizard", "content": "hi"}]}"#,
+        r#"{"messages": [{"role": "system", "content": "hi"}]}"#,
+    ] {
+        let answer = Answer::of(post(body)).await;
+        assert_eq!(code(&answer, 400), "invalid_request", "{body}");
+    }
+    let large = "x".repeat(11 * 1024 * 1024);
+    let large = harness.as_admin(Method::POST, "/v1/chat/completions").body(large);
+    assert_eq!(code(&Answer::of(large).await, 413), "request_too_large");
+}
+
+pub(crate) async fn callers_without_a_good_token_are_told_to_authenticate(harness: Harness) {
+    for path in ["/v1/chat/completions", "/v1/models", "/v1/models/cynodeai.pm"] {
+        let method = if path.ends_with("completions") { Method::POST } else { Method::GET };
+        let nobody = harness.request(method.clone(), path).json(&question("hi"));
+        let stranger = harness.request(method, path).bearer_auth("sk-nobody").json(&question("hi"));
+        for request in [nobody, stranger] {
+            let answer = Answer::of(request).await;
+            assert_eq!(code(&answer, 401), "authentication_required");
+            assert!(answer.header("www-authenticate").starts_with("Bearer"));
+        }
+    }
+}
+
+pub(crate) async fn whoever_cannot_answer_is_said_by_code(harness: Harness) {
+    let mut unknown = question("hi");
+    unknown["model"] = json!("gpt-9");
+    let nobody = Answer::of(ask(&harness, &unknown)).await;
+    assert_eq!(code(&nobody, 404), "model_not_found");
+    let manager = json!({ "messages": [{ "role": "user", "content": "hi" }] });
+    let away = Answer::of(ask(&harness, &manager)).await;
+    assert_eq!(code(&away, 503), "model_unavailable");
+    assert_eq!(away.header("retry-after"), "1");
+    let project = ask(&harness, &question("hi")).header("OpenAI-Project", "nowhere");
+    assert_eq!(code(&Answer::of(project).await, 404), "project_not_found");
+}
+
+pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: Harness) {
+    let provider = ScriptedProvider::start();
+    provide(&harness, &provider).await;
+    let faults = [
+        (Said::unauthorized("sk-secret-of-ours"), 502, "orchestrator_inference_failed"),
+        (Said::invalid_json(), 502, "orchestrator_inference_failed"),
+        (Said::wrong_schema(), 502, "orchestrator_inference_failed"),
+        (Said::status(400, "too many tools"), 400, "invalid_request"),
+    ];
+    for (fault, status, expected) in faults {
+        provider.otherwise(fault.clone());
+        let answer = Answer::of(ask(&harness, &question("hi"))).await;
+        assert_eq!(code(&answer, status), expected, "{fault:?}");
+        assert!(!answer.body.to_string().contains("sk-secret"), "{}", answer.body);
+    }
+}
+
+pub(crate) async fn a_stream_that_breaks_off_ends_with_an_error(harness: Harness) {
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Said::pieces(["It", " is", " warm"]).breaking_off_after(2));
+    provide(&harness, &provider).await;
+    let mut body = question("hi");
+    body["stream"] = json!(true);
+
+    let text = ask(&harness, &body).send().await.unwrap().text().await.unwrap();
+
+    let events = data_of(&text);
+    let last = parsed(events.last().unwrap());
+    assert_eq!(last["error"]["code"], "orchestrator_inference_failed", "{text}");
+    assert!(!text.contains("[DONE]"));
+    let sql = "SELECT content, is_partial FROM chat_messages WHERE role = 'assistant'";
+    let kept = query(&harness.database().url, sql).await;
+    // The newest words may have been held back, to see whether a secret follows.
+    assert!(kept[0][0].starts_with("It"), "{kept:?}");
+    assert!(matches!(kept[0][1].as_str(), "1" | "t"), "{kept:?}");
+}
+
+pub(crate) async fn a_client_that_hangs_up_ends_the_call_to_the_model(harness: Harness) {
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Said::pieces(["It", " is", " warm"]).stalling_after(1));
+    provide(&harness, &provider).await;
+    let mut body = question("hi");
+    body["stream"] = json!(true);
+
+    let mut response = ask(&harness, &body).send().await.unwrap();
+    response.chunk().await.unwrap().unwrap();
+    drop(response);
+
+    provider.until_abandoned(1).await;
+    let sql = "SELECT outcome FROM chat_audit_log";
+    let outcome = loop {
+        if let Some(row) = query(&harness.database().url, sql).await.pop() {
+            break row;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(outcome, ["canceled"]);
+}
+
+pub(crate) async fn an_answer_that_does_not_come_is_a_timeout(harness: Harness) {
+    let harness = harness.restart_with(|options| options.chat_wait_s = 1).await;
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Said::silence());
+    provide(&harness, &provider).await;
+    let mut streamed = question("hi");
+    streamed["stream"] = json!(true);
+
+    for body in [question("hi"), streamed] {
+        let answer = Answer::of(ask(&harness, &body)).await;
+        assert_eq!(code(&answer, 504), "cynodeai_completion_timeout");
+    }
+}
