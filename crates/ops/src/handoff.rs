@@ -51,6 +51,9 @@ pub enum HandoffError {
     /// It took too long.
     #[error("the project manager did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
+    /// It went away before it had answered: what it did until then is not known.
+    #[error("the project manager went away: {0}")]
+    Lost(String),
     /// It failed, or refused.
     #[error("the project manager failed: {0}")]
     Failed(String),
@@ -66,6 +69,11 @@ impl HandoffError {
     /// Whether the work certainly was not begun, so that it can be handed over again.
     pub(crate) fn is_unstarted(&self) -> bool {
         matches!(self, Self::Away(_) | Self::Busy { .. })
+    }
+
+    /// Whether work that may be done twice can be handed over again.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.is_unstarted() || matches!(self, Self::Lost(_))
     }
 }
 

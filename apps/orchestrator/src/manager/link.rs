@@ -85,7 +85,7 @@ impl Link {
             .header(DEADLINE_HEADER, sending.within.as_millis().max(1).to_string())
             .body(Full::new(Bytes::from(sending.body.clone())))
             .map_err(|error| failed(&error))?;
-        let response = self.sender.send_request(request).await.map_err(|error| failed(&error))?;
+        let response = self.sender.send_request(request).await.map_err(|error| lost(&error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let answer = Answer { body: response.into_body(), _open: self.open };
         if status.is_success() {
@@ -112,13 +112,17 @@ impl Answer {
     /// What came next; nothing at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, HandoffError> {
         while let Some(frame) = self.body.frame().await {
-            let frame = frame.map_err(|error| failed(&error))?;
+            let frame = frame.map_err(|error| lost(&error))?;
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
         }
         Ok(None)
     }
+}
+
+fn lost(error: &hyper::Error) -> HandoffError {
+    HandoffError::Lost(error.to_string())
 }
 
 fn failed(error: &dyn std::error::Error) -> HandoffError {

@@ -135,8 +135,8 @@ impl Analysts {
         let mut tries = 1;
         loop {
             match self.handoffs.verify(&subject, body.clone()).await {
-                // It may be starting again.
-                Err(error) if error.is_unstarted() && tries < TRIES => {
+                // It may be starting again, and asking twice for an analyst is asking once.
+                Err(error) if error.may_repeat() && tries < TRIES => {
                     tokio::time::sleep(BETWEEN_TRIES).await;
                     tries += 1;
                 }

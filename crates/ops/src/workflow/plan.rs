@@ -24,6 +24,9 @@ use crate::{Caller, Signals};
 
 /// How long a plan that nobody fetched is kept.
 const KEPT: Duration = Duration::from_secs(600);
+/// How often the project manager is asked in all while it is away, and how long it is waited for.
+const TRIES: u32 = 4;
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 const MAX_STEPS: usize = 50;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much people may say about one request.
@@ -76,12 +79,32 @@ impl Planner {
         let Asked { subject, body } = asked;
         let owed = body.expected_outputs.clone();
         let task = subject.task;
-        match self.handoffs.plan(&subject, body).await.map(|answer| answer.outcome) {
+        match self.patiently(&subject, body).await {
             Ok(PlanOutcome::Planned { steps, assumptions }) => checked(steps, assumptions, owed),
             Ok(PlanOutcome::Ask { question }) => PlanningView::Ask { question },
             Err(error) => {
                 tracing::warn!(task.id = ?task, %error, "no plan came from the project manager");
                 PlanningView::NoPlanner { reason: in_words(&error) }
+            }
+        }
+    }
+}
+
+impl Planner {
+    /// Asks again where the project manager went away: a plan does nothing by itself.
+    async fn patiently(
+        &self,
+        subject: &Subject,
+        body: PlanHandoff,
+    ) -> Result<PlanOutcome, HandoffError> {
+        let mut tries = 1;
+        loop {
+            match self.handoffs.plan(subject, body.clone()).await {
+                Err(error) if error.may_repeat() && tries < TRIES => {
+                    tokio::time::sleep(BETWEEN_TRIES).await;
+                    tries += 1;
+                }
+                answer => return answer.map(|answer| answer.outcome),
             }
         }
     }
@@ -174,7 +197,7 @@ fn checked(mut steps: Vec<Step>, assumptions: Vec<String>, owed: Vec<String>) ->
 
 fn in_words(error: &HandoffError) -> String {
     match error {
-        HandoffError::Away(_) => "The project manager cannot be reached",
+        HandoffError::Away(_) | HandoffError::Lost(_) => "The project manager cannot be reached",
         HandoffError::Busy { .. } => "The project manager is busy",
         HandoffError::Timeout(_) => "The project manager took too long",
         HandoffError::Failed(_) | HandoffError::Invalid(_) | HandoffError::Store(_) => {
