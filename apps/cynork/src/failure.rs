@@ -63,6 +63,9 @@ pub(crate) enum Failure {
         /// The task's name.
         task: String,
     },
+    /// The person stopped an answer.
+    #[error("stopped")]
+    Stopped,
     /// Standard output cannot be written to.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -95,7 +98,7 @@ impl Failure {
             Self::Invalid(_) => INVALID,
             Self::Unreachable { .. } => NETWORK,
             Self::Refused(problem) => code_of_status(problem.status),
-            Self::Left { .. } => LEFT,
+            Self::Left { .. } | Self::Stopped => LEFT,
             Self::Output(_) | Self::Internal(_) => INTERNAL,
         }
     }
@@ -119,6 +122,7 @@ impl Failure {
             | Self::Conflict(_)
             | Self::NotFound(_)
             | Self::NotCompleted
+            | Self::Stopped
             | Self::Output(_)
             | Self::Internal(_) => None,
         }

@@ -72,7 +72,7 @@ impl Out {
     ) -> Result<(), Failure> {
         match self.format {
             Format::Json => self.json(value),
-            Format::Table => self.data(&(render(value, Self::look()) + "\n")),
+            Format::Table => self.data(&(render(value, self.look()) + "\n")),
         }
     }
 
@@ -112,7 +112,9 @@ impl Out {
         }
     }
 
-    fn look() -> Look {
+    /// What a rendering needs to know about its reader.
+    #[expect(clippy::unused_self, reason = "all output goes through one value")]
+    pub(crate) fn look(self) -> Look {
         let width = if io::stdout().is_terminal() {
             terminal_size::terminal_size().map(|(width, _)| width.0)
         } else {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cynode_wire::openai::ErrorBody;
 use cynode_wire::problem::Problem;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -10,6 +11,7 @@ use serde::de::DeserializeOwned;
 use url::Host;
 
 use crate::Error;
+use crate::chat::problem_of;
 
 /// Longer than any long poll the server grants, so that the server decides when to answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -113,6 +115,9 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Error> {
     }
     let url = response.url().to_string();
     let body = response.bytes().await.map_err(unreachable)?;
+    if let Ok(failed) = serde_json::from_slice::<ErrorBody>(&body) {
+        return Err(Error::Refused(Box::new(problem_of(failed, status.as_u16()))));
+    }
     match serde_json::from_slice::<Problem>(&body) {
         Ok(problem) => Err(Error::Refused(Box::new(problem))),
         Err(_) => Err(Error::Refused(Box::new(Problem {
