@@ -1,9 +1,12 @@
-//! `brain`: what models were asked, and what it cost.
+//! `brain`: what models were asked, what it cost, and whether recorded answers still hold.
+
+mod replay;
 
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{RunId, TaskId};
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 
+use self::replay::ReplayArgs;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Look;
@@ -16,6 +19,10 @@ pub enum BrainCommand {
     ///
     /// Example: `cynork brain calls --purpose plan`
     Calls(CallsArgs),
+    /// Hold recorded decisions against the questions and schemas of this version, without asking anybody.
+    ///
+    /// Example: `cynork brain replay ./cassettes`
+    Replay(ReplayArgs),
 }
 
 /// Which calls to list.
@@ -37,7 +44,13 @@ pub struct CallsArgs {
 
 /// Does what the command says.
 pub(crate) async fn run(command: BrainCommand, app: &mut App) -> Result<(), Failure> {
-    let BrainCommand::Calls(args) = command;
+    match command {
+        BrainCommand::Calls(args) => calls(args, app).await,
+        BrainCommand::Replay(args) => replay::run(args, app).await,
+    }
+}
+
+async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
     let query = InferenceQuery {
         run: args.run,
         task: args.task,
@@ -75,12 +88,11 @@ fn row(call: &InferenceView, look: Look) -> Vec<String> {
 fn sums(totals: &InferenceTotals) -> String {
     let InferenceTotals { calls, input_tokens, output_tokens, cost_micro_usd, unpriced } = totals;
     let cost = usd(*cost_micro_usd);
-    let mut text =
-        format!("{calls} calls, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
-    if *unpriced > 0 {
-        text += &format!("; the cost of {unpriced} is not known, see the setting models.prices");
+    let text = format!("{calls} calls, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
+    if *unpriced == 0 {
+        return text;
     }
-    text
+    format!("{text}; the cost of {unpriced} is not known, see the setting models.prices")
 }
 
 /// Millionths of a dollar as dollars.

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use cynode_wire::openai::ChatMessage;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{BadRecording, Recording};
 use crate::brain::{Brain, BrainOptions, decisions, strip};
 
 /// What a record is worth today.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "today", rename_all = "snake_case")]
 pub enum Verdict {
     /// The question is the same, and the answer is accepted.
     Same {
@@ -38,7 +40,7 @@ impl Verdict {
 }
 
 /// A record and what it is worth.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Replayed {
     /// The file.
     pub path: PathBuf,
@@ -47,6 +49,7 @@ pub struct Replayed {
     /// The model that answered.
     pub model: String,
     /// What it is worth today.
+    #[serde(flatten)]
     pub verdict: Verdict,
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cynode_wire::handoff::ChatEvent;
+use cynode_wire::openai::ChatMessage;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -209,7 +210,7 @@ async fn a_model_reaches_no_tool_that_was_not_listed() {
     assert!(shelf.names().is_empty());
     assert_eq!(text(&events), "I could not.");
     let told: Vec<String> =
-        actor.heard()[1].messages[3..].iter().map(|message| message.plain_text()).collect();
+        actor.heard()[1].messages[3..].iter().map(ChatMessage::plain_text).collect();
     assert!(told[0].contains("no such function") && told[1].contains("no such function"));
     assert!(told[2].contains("no JSON"));
 }
