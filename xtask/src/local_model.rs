@@ -4,6 +4,7 @@
 //! What the model says is not judged, for it is a very small one: that it answers is, whole and in
 //! pieces, to our own client and through the product.
 
+mod product;
 mod server;
 
 use std::io::Write;
@@ -13,6 +14,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use self::product::Product;
 use self::server::{MODEL, Server};
 use crate::guardrails::evidence::Outcome;
 use crate::guardrails::junit::Case;
@@ -21,19 +23,44 @@ use crate::tool;
 const QUESTION: &str = "What is the capital of France?";
 
 const CLIENT: &str = "a_real_model_answers_our_client";
+const CHAT: &str = "a_real_model_answers_in_chat";
+const EGRESS: &str = "a_real_model_answers_an_agent";
+const RECORD: &str = "calls_of_a_real_model_are_on_record";
 
 /// Asks the model in every way there is; whether each gave an answer.
 pub fn run(out: &mut dyn Write) -> Result<bool> {
+    let mut build = tool::cargo(&["build", "--bins", "-p", "cynode-orchestrator", "-p", "cynork"]);
+    tool::must_succeed(&mut build)?;
     Ok(judge(out)?.iter().all(|case| case.outcome == Outcome::Passed))
 }
 
-/// The same, as test cases.
+/// The same as test cases, with binaries that are built already.
 pub fn judge(out: &mut dyn Write) -> Result<Vec<Case>> {
     let mut build = tool::cargo(&["build", "-p", "cynode-llm", "--example", "ask"]);
     tool::must_succeed(&mut build)?;
     let server = Server::start(out)?;
-    let place = Place { url: server.url(), token_file: None, model: MODEL.to_owned() };
-    place.judge(out, "client", CLIENT)
+    let bare = Place { url: server.url(), token_file: None, model: MODEL.to_owned() };
+    let mut cases = bare.judge(out, "client", (CLIENT, &Way::ALL))?;
+
+    let product = Product::start(&server.url())?;
+    cases.extend(product.chat().judge(out, "chat", (CHAT, &Way::ALL))?);
+    // Agents are told which models there are.
+    let ways = [Way::Whole, Way::Pieces];
+    cases.extend(product.egress().judge(out, "agent", (EGRESS, &ways))?);
+    cases.push(told(out, "record", RECORD, &product.noted(4))?);
+    Ok(cases)
+}
+
+/// How the model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    List,
+    Whole,
+    Pieces,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::List, Self::Whole, Self::Pieces];
 }
 
 /// Somewhere that the model can be asked.
@@ -44,26 +71,23 @@ struct Place {
 }
 
 impl Place {
-    /// Lists the models, and takes an answer whole and in pieces.
-    fn judge(&self, out: &mut dyn Write, label: &str, sentence: &str) -> Result<Vec<Case>> {
-        let ways: [(&str, &[&str]); 3] = [
-            ("list", &[]),
-            ("whole", &["--model", &self.model, QUESTION]),
-            ("in pieces", &["--stream", "--model", &self.model, QUESTION]),
-        ];
+    /// Asks in each of the ways, and prints what came of it.
+    fn judge(
+        &self,
+        out: &mut dyn Write,
+        label: &str,
+        (sentence, ways): (&str, &[Way]),
+    ) -> Result<Vec<Case>> {
         let mut cases = vec![];
-        for (way, args) in ways {
-            let said = self.ask(args).and_then(|said| self.check(way, &said));
-            let (word, words) = match &said {
-                Ok(words) => ("pass", words.clone()),
-                Err(error) => ("FAIL", format!("{error:#}")),
+        for &way in ways {
+            let args: &[&str] = match way {
+                Way::List => &[],
+                Way::Whole => &["--model", &self.model, QUESTION],
+                Way::Pieces => &["--stream", "--model", &self.model, QUESTION],
             };
-            let what = format!("{label}, {way}");
-            writeln!(out, "{what:<24} {word}: {words}")?;
-            out.flush()?;
-            let outcome = if said.is_ok() { Outcome::Passed } else { Outcome::Failed };
-            let binary = format!("local-model::{what}");
-            cases.push(Case { binary, name: sentence.to_owned(), outcome });
+            let said = self.ask(args).and_then(|said| self.check(way, &said));
+            let what = format!("{label}, {way:?}").to_lowercase();
+            cases.push(told(out, &what, sentence, &said)?);
         }
         Ok(cases)
     }
@@ -79,17 +103,29 @@ impl Place {
     }
 
     /// What was said, if it is what this way should bring.
-    fn check(&self, way: &str, said: &Value) -> Result<String> {
+    fn check(&self, way: Way, said: &Value) -> Result<String> {
         let is_listed =
             said["models"].as_array().is_some_and(|all| all.contains(&Value::from(&*self.model)));
         let has_text = said["text"].as_str().is_some_and(|text| !text.trim().is_empty());
         let is_fine = match way {
-            "list" => is_listed,
-            "whole" => has_text && said["usage"]["completion_tokens"].as_u64() > Some(0),
-            _ => has_text && said["pieces"].as_u64() > Some(1),
+            Way::List => is_listed,
+            Way::Whole => has_text && said["usage"]["completion_tokens"].as_u64() > Some(0),
+            Way::Pieces => has_text && said["pieces"].as_u64() > Some(1),
         };
         if is_fine { Ok(said.to_string()) } else { bail!("{said}") }
     }
+}
+
+/// Prints how something went, and makes a case of it.
+fn told(out: &mut dyn Write, what: &str, sentence: &str, said: &Result<String>) -> Result<Case> {
+    let (word, outcome) = match said {
+        Ok(_) => ("pass", Outcome::Passed),
+        Err(_) => ("FAIL", Outcome::Failed),
+    };
+    let words = said.as_ref().map_or_else(|error| format!("{error:#}"), Clone::clone);
+    writeln!(out, "{what:<16} {word}: {words}")?;
+    out.flush()?;
+    Ok(Case { binary: format!("local-model::{what}"), name: sentence.to_owned(), outcome })
 }
 
 #[cfg(test)]
@@ -101,13 +137,13 @@ mod tests {
     #[test]
     fn an_answer_counts_only_if_it_says_something_in_the_way_that_was_asked_for() {
         let place = Place { url: String::new(), token_file: None, model: "m".to_owned() };
-        let is_fine = |way: &str, said: Value| place.check(way, &said).is_ok();
+        let is_fine = |way: Way, said: Value| place.check(way, &said).is_ok();
 
-        assert!(is_fine("list", json!({"models": ["m", "n"]})));
-        assert!(!is_fine("list", json!({"models": ["n"]})));
-        assert!(is_fine("whole", json!({"text": "x", "usage": {"completion_tokens": 1}})));
-        assert!(!is_fine("whole", json!({"text": " ", "usage": {"completion_tokens": 1}})));
-        assert!(is_fine("in pieces", json!({"text": "x y", "pieces": 2})));
-        assert!(!is_fine("in pieces", json!({"text": "x y", "pieces": 1})));
+        assert!(is_fine(Way::List, json!({"models": ["m", "n"]})));
+        assert!(!is_fine(Way::List, json!({"models": ["n"]})));
+        assert!(is_fine(Way::Whole, json!({"text": "x", "usage": {"completion_tokens": 1}})));
+        assert!(!is_fine(Way::Whole, json!({"text": " ", "usage": {"completion_tokens": 1}})));
+        assert!(is_fine(Way::Pieces, json!({"text": "x y", "pieces": 2})));
+        assert!(!is_fine(Way::Pieces, json!({"text": "x y", "pieces": 1})));
     }
 }
