@@ -41,6 +41,8 @@ mod processes;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]
+mod project_manager;
+#[cfg(test)]
 mod seed;
 #[cfg(test)]
 mod standalone;

@@ -179,7 +179,7 @@ impl Place {
     /// What all processes said.
     fn log(&self) -> String {
         let files = ["up.err", "data/logs/orchestrator.log", "data/logs/runner.log"];
-        let files = files.into_iter().chain(["data/logs/node.log"]);
+        let files = files.into_iter().chain(["data/logs/node.log", "data/logs/pma.log"]);
         let text = |file| fs::read_to_string(self.home.path().join(file)).unwrap_or_default();
         files
             .flat_map(|file| ["== ".to_owned(), file.to_owned(), "\n".to_owned(), text(file)])

@@ -52,7 +52,8 @@ async fn what_up_writes_is_for_its_owner_only() {
     let data = system.data_dir();
 
     assert_eq!(mode(data), 0o700);
-    let secrets = ["admin.token", "admin.password", "runner.token", "node-join.token"];
+    let secrets =
+        ["admin.token", "admin.password", "runner.token", "node-join.token", "pma.secret"];
     for name in secrets.into_iter().chain(["cynode.db", "logs/orchestrator.log", "up.json"]) {
         assert_eq!(mode(&data.join(name)), 0o600, "{name}");
     }

@@ -1,6 +1,6 @@
 //! `db.task.list`
 
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{Principal, ToolScope};
 use cynode_wire::tasks::TaskQuery;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,6 +44,11 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { status, limit, cursor } = read(arguments)?;
+    if let (Principal::PA, Some(task)) = (context.who.agent, context.who.task) {
+        // An analyst has authority over one task: of others it does not even learn the names.
+        let own = context.services.tasks.get(&context.who.caller, &task.to_string()).await?;
+        return Ok(json!({ "items": [show(own)?] }));
+    }
     // The context stage has judged project_id; a bound caller sees its own project only.
     let project = context.setting.project.map(|project| project.to_string());
     let query = TaskQuery { limit, cursor, status, project };

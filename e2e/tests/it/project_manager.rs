@@ -1,0 +1,218 @@
+//! The project manager and its analysts as real processes, with a model that says what it is told.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+use cynode_client::{Client, McpError};
+use cynode_domain::ids::TaskId;
+use cynode_domain::policy::AgentType;
+use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::agents::{BindingView, IssueAgentToken};
+use cynode_wire::tasks::{CreateTask, TaskView};
+use nix::sys::signal::Signal;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use crate::processes::{eventually, send};
+use crate::system::{PATIENCE, System};
+use crate::work::{closed, commands, create};
+
+/// What a model is asked for a plan with, and for a judgement.
+const PLANNING: &str = "Plan the commands that carry out this request";
+const JUDGING: &str = "Judge each criterion by the evidence";
+
+/// A system whose only provider is `provider`. What the script does not mention, rules decide.
+async fn system(provider: &ScriptedProvider) -> System {
+    provider.otherwise(Answer::status(400, "not today"));
+    let system = System::new().await;
+    let body = json!({
+        "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
+        "models": ["scripted-model"],
+    });
+    let body = serde_json::from_value(body).unwrap();
+    system.client.provider_put("scripted", &body).await.unwrap();
+    system
+}
+
+fn planned(lines: &[&str]) -> Answer {
+    let plan = json!({ "commands": lines, "assumptions": ["a shell is there"], "question": "" });
+    Answer::call("respond", plan)
+}
+
+fn judged(status: &str) -> Answer {
+    let judgement =
+        json!({ "criterion": 0, "status": status, "reason": "as seen", "suggestion": "" });
+    Answer::call("respond", json!({ "judgements": [judgement] }))
+}
+
+fn prompt(text: &str) -> CreateTask {
+    serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
+}
+
+fn with_prose(mut body: CreateTask, criterion: &str) -> CreateTask {
+    let criteria = json!([{ "kind": "text", "description": criterion }]);
+    body.acceptance_criteria = serde_json::from_value(criteria).unwrap();
+    body
+}
+
+/// What agents may see of the system.
+async fn agent(system: &System, agent_type: AgentType, task_id: Option<TaskId>) -> Client {
+    let body = IssueAgentToken {
+        agent_type,
+        name: "test".to_owned(),
+        user_id: None,
+        expires_in_seconds: None,
+        binding: BindingView { task_id, ..BindingView::default() },
+    };
+    let secret = system.client.agent_token_issue(&body).await.unwrap().secret;
+    Client::new(&system.announced.url, SecretString::from(secret)).unwrap()
+}
+
+async fn findings(system: &System, task: TaskId) -> Vec<Value> {
+    let admin = agent(system, AgentType::Pm, None).await;
+    let listed = admin.mcp_call("db.finding.list", &json!({ "task_id": task })).await.unwrap();
+    listed.structured.unwrap()["items"].as_array().unwrap().clone()
+}
+
+async fn done(system: &System, body: CreateTask) -> TaskView {
+    let task = create(&system.client, body).await;
+    closed(&system.client, task, PATIENCE).await
+}
+
+#[tokio::test]
+async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst() {
+    let provider = ScriptedProvider::start();
+    provider.when(PLANNING, planned(&["echo hello > greeting", "cat greeting"]));
+    provider.when(JUDGING, judged("pass"));
+    let system = system(&provider).await;
+
+    let view = done(&system, with_prose(prompt("Greet the world"), "it greets")).await;
+
+    assert_eq!(view.status, "completed", "{view:#?}");
+    let result = system.client.task_result(&view.id.to_string()).await.unwrap();
+    assert_eq!(result.jobs.len(), 2, "{result:#?}");
+    let found = findings(&system, view.id).await;
+    let by_analyst: Vec<_> = found.iter().filter(|one| !one["token_id"].is_null()).collect();
+    assert_eq!(by_analyst.len(), 1, "{found:#?}");
+    assert_eq!(by_analyst[0]["agent_type"], "pa");
+    assert_eq!(by_analyst[0]["status"], "pass");
+    assert_eq!(by_analyst[0]["location"], "criterion/0");
+    // Every request to a model carries the baseline of its role and the default skill.
+    let requests = provider.requests();
+    let told = |words: &str| requests.iter().find(|request| request.text.contains(words)).unwrap();
+    assert!(told(PLANNING).text.contains("You are the project manager of CyNode"));
+    assert!(told(JUDGING).text.contains("You are an analyst of CyNode"));
+    let asked = requests.iter().filter(|request| request.path.ends_with("/chat/completions"));
+    for request in asked {
+        assert!(request.text.contains("Working with CyNode"), "{}", request.text);
+    }
+    assert!(!provider.saw("cyn_pm_") && !provider.saw("cyn_pa_"));
+}
+
+#[tokio::test]
+async fn what_an_analyst_fails_is_not_accepted() {
+    let provider = ScriptedProvider::start();
+    provider.when(JUDGING, judged("fail"));
+    let system = system(&provider).await;
+
+    let view = done(&system, with_prose(commands(&["echo hello"]), "it sings")).await;
+
+    assert_eq!(view.status, "failed", "{view:#?}");
+    let found = findings(&system, view.id).await;
+    assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
+}
+
+#[tokio::test]
+async fn a_project_manager_killed_while_it_plans_is_asked_again() {
+    let provider = ScriptedProvider::start();
+    // Whatever is asked first is never answered.
+    provider.script([Answer::silence()]);
+    let system = system(&provider).await;
+    let task = create(&system.client, prompt("Greet the world")).await;
+    let first = system.role("pma").await;
+    provider.until_asked(1).await;
+
+    send(first, Signal::SIGKILL);
+    provider.when(PLANNING, planned(&["echo planned"]));
+    let view = closed(&system.client, task, 2 * PATIENCE).await;
+
+    assert_ne!(system.role("pma").await, first);
+    assert_eq!(view.status, "completed", "{view:#?}");
+}
+
+#[tokio::test]
+async fn without_a_model_a_prompt_waits_for_a_person_and_prose_stays_unchecked() {
+    let system = System::new().await;
+
+    let waiting = create(&system.client, prompt("Make the world a better place")).await;
+    let view = done(&system, with_prose(commands(&["echo hello"]), "it greets")).await;
+
+    assert_eq!(view.status, "completed", "{view:#?}");
+    assert!(view.summary.unwrap().contains("1 criterion in prose was not checked"));
+    let id = waiting.to_string();
+    eventually("a question", PATIENCE, || {
+        let said = system.cynork(&["task", "get", &id, "-o", "json"]);
+        said.stdout.contains("waits for a person").then_some(())
+    })
+    .await;
+    // Thinking and driving are processes of their own.
+    assert_ne!(system.role("pma").await, system.role("runner").await);
+}
+
+#[tokio::test]
+async fn an_analyst_sees_its_own_task_and_no_other() {
+    let system = System::new().await;
+    let own = done(&system, commands(&["echo own"])).await.id;
+    let other = done(&system, commands(&["echo other"])).await.id;
+    let analyst = agent(&system, AgentType::Pa, Some(own)).await;
+
+    let call = async |tool: &str, arguments: Value| analyst.mcp_call(tool, &arguments).await;
+    let seen = call("db.task.get", json!({ "task_id": own })).await.unwrap();
+    let listed = call("db.task.list", json!({})).await.unwrap().structured.unwrap();
+
+    assert!(seen.structured.unwrap()["id"] == json!(own));
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed:#}");
+    for tool in ["db.task.get", "db.task.logs", "db.task.result", "db.job.list", "artifact.list"] {
+        let refused = call(tool, json!({ "task_id": other })).await.unwrap_err();
+        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
+    }
+    let finding =
+        json!({ "task_id": other, "status": "fail", "severity": "error", "message": "x" });
+    let refused = call("db.finding.create", finding).await.unwrap_err();
+    assert!(matches!(refused, McpError::Refused { .. }), "{refused}");
+    // It starts no work, and asks for no other analyst.
+    for tool in ["db.task.create", "db.task.cancel", "pm.analyst.request"] {
+        let refused = call(tool, json!({ "task_id": own })).await.unwrap_err();
+        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_manager_is_refused_tools_that_are_for_sandboxes_only() {
+    let system = System::new().await;
+    let manager = agent(&system, AgentType::Pm, None).await;
+
+    for tool in ["memory.add", "apmas_submit_work", "apmas_report_status"] {
+        let refused = manager.mcp_call(tool, &json!({})).await.unwrap_err();
+        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_users_token_opens_no_door_of_the_project_manager() {
+    let system = System::new().await;
+    let socket = system.data_dir().join("run/pma/project_manager.sock");
+    let token = std::fs::read_to_string(&system.announced.admin_token_file).unwrap();
+
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let request = format!(
+        "POST /v1/handoff/chat HTTP/1.1\r\nhost: pma\r\nauthorization: Bearer {}\r\n\
+         content-length: 2\r\nconnection: close\r\n\r\n{{}}",
+        token.trim()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
