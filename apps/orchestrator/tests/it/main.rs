@@ -23,8 +23,10 @@ mod harness;
 mod health;
 mod job_tokens;
 mod mcp;
+mod models;
 mod nodes;
 mod payloads;
+mod preferences;
 mod reports;
 mod runs;
 mod sign_in;
@@ -87,6 +89,18 @@ on_both_engines! {
         an_answer_that_does_not_come_is_a_timeout,
         a_conversation_is_read_back_by_its_owner_only,
         a_new_thread_is_begun_and_added_to,
+    }
+    models {
+        providers_are_managed_and_tried_by_administrators_alone,
+        a_secret_goes_in_and_never_comes_out,
+        an_agent_asks_a_model_with_its_token_and_it_is_on_record,
+        an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_off,
+        refusals_of_the_agents_way_out_have_openai_s_shape,
+    }
+    preferences {
+        a_preference_is_written_read_and_removed_with_its_versions,
+        what_holds_comes_with_its_sources_and_null_hides,
+        preferences_of_others_and_odd_ones_are_refused,
     }
     runs {
         a_run_says_where_it_stands_and_who_drives_it,

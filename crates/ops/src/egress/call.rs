@@ -93,6 +93,8 @@ impl Egress {
             };
             let mut request = asked.request.clone();
             request.model = Some(candidate.model.clone());
+            // What the caller notes for us is nobody else's business.
+            request.metadata = None;
             match send(ticket, request).await {
                 Err(error) if error.is_about_the_provider() => {
                     let name = &candidate.provider.name;
