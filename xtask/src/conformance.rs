@@ -9,6 +9,7 @@ mod clients;
 mod gateway;
 pub(crate) mod http;
 mod interop;
+mod openai;
 pub(crate) mod packages;
 pub(crate) mod process;
 mod report;
@@ -53,6 +54,9 @@ pub struct ConformanceArgs {
     /// Install servers of others behind the gateway, and call them
     #[arg(long)]
     pub servers: bool,
+    /// Let the official OpenAI client talk to the project manager and to a model
+    #[arg(long)]
+    pub openai: bool,
     /// Leave out the suites that judge servers
     #[arg(long)]
     pub no_suites: bool,
@@ -64,7 +68,8 @@ pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
         let cases = judge_all(out)?;
         return Ok(cases.iter().all(|case| case.outcome == Outcome::Passed));
     }
-    let wanted = if args.sdks || args.servers { Wanted::ClientsAndServers } else { Wanted::Suites };
+    let needs_clients = args.sdks || args.servers || args.openai;
+    let wanted = if needs_clients { Wanted::ClientsAndServers } else { Wanted::Suites };
     let packages = packages::install(wanted)?;
     build(args)?;
     let fixture = Program::fixture()?;
@@ -94,6 +99,9 @@ pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
     if let (true, Some(gateway)) = (args.servers, &gateway) {
         cases.extend(interop::servers(out, &packages, gateway)?);
     }
+    if args.openai {
+        cases.extend(interop::chat(out, &packages)?);
+    }
     Ok(fine && cases.iter().all(|case| case.outcome == Outcome::Passed))
 }
 
@@ -104,7 +112,7 @@ fn needs_gateway(args: ConformanceArgs) -> bool {
 /// Builds what is judged, all at once: cargo would build again what two commands share.
 fn build(args: ConformanceArgs) -> Result<()> {
     let mut build = tool::cargo(&["build", "--bins", "-p", "cynode-mcp-fixture"]);
-    if needs_gateway(args) {
+    if needs_gateway(args) || args.openai {
         build.args(["-p", "cynode-orchestrator", "-p", "cynork"]);
     }
     if args.upstream {

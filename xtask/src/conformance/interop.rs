@@ -13,7 +13,7 @@ use super::gateway::Gateway;
 use super::packages::{self, Packages, Wanted};
 use super::process::Program;
 use super::shim::Shim;
-use super::{exposed, report, servers as foreign, suites, upstream as client_suites};
+use super::{exposed, openai, report, servers as foreign, suites, upstream as client_suites};
 use crate::guardrails::evidence::Outcome;
 use crate::guardrails::junit::{self, Case};
 use crate::tool;
@@ -22,9 +22,10 @@ const SERVER: &str = "the_gateway_passes_a_scored_server_scenario";
 const CLIENT: &str = "the_upstream_leg_passes_a_scored_client_scenario";
 const SDK: &str = "an_official_client_lists_and_calls_tools_through_the_gateway";
 const FOREIGN: &str = "a_server_of_others_is_called_and_audited_through_the_gateway";
+const OPENAI: &str = "an_official_openai_client_is_answered";
 
 /// What the cases show. Requirements name them like tests; each stands for all of its cases.
-pub const SENTENCES: [&str; 4] = [SERVER, CLIENT, SDK, FOREIGN];
+pub const SENTENCES: [&str; 5] = [SERVER, CLIENT, SDK, FOREIGN, OPENAI];
 
 /// Judges everything through one gateway, with binaries that are built already; keeps a record.
 pub fn judge_all(out: &mut dyn Write) -> Result<Vec<Case>> {
@@ -41,6 +42,7 @@ pub fn judge_all(out: &mut dyn Write) -> Result<Vec<Case>> {
             let place = (&*gateway.of_fixture().url(), Some(gateway.token()));
             cases.extend(clients(&mut said, &packages, "through", place)?);
             cases.extend(servers(&mut said, &packages, &gateway)?);
+            cases.extend(chat(&mut said, &packages)?);
             Ok((cases, said))
         });
         let gone = |_| anyhow!("a suite could not be run");
@@ -97,6 +99,14 @@ pub(super) fn clients(
         cases.push(told(out, &format!("{client}, {label}"), SDK, &said)?);
     }
     Ok(cases)
+}
+
+/// The official OpenAI client, in all that it does.
+pub(super) fn chat(out: &mut dyn Write, packages: &Packages) -> Result<Vec<Case>> {
+    let checks = openai::run(packages)?;
+    let tell =
+        |(check, said): (String, _)| told(out, &format!("OpenAI SDK, {check}"), OPENAI, &said);
+    checks.into_iter().map(openai::Check::told).map(tell).collect()
 }
 
 /// Every server of others, called by two clients.

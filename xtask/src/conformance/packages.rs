@@ -41,11 +41,14 @@ const PYTHON_V1: &[&str] = &["mcp==1.30.0"];
 const PYTHON_V2: &[&str] =
     &["mcp==2.3.0", "mcp-server-time==2026.10.19", "excel-mcp-server==2.2.2"];
 
+/// The official OpenAI client.
+const OPENAI: &[&str] = &["openai==3.49.0"];
+
 const NPM_HELP: &str = "the conformance suites come from npm. Install Node with npm (any version: a \
 newer Node for the suites comes along) and give npm a registry that it can reach (`npm config set \
 registry URL`), then run this again; once installed, no network is needed";
 
-const PIP_HELP: &str = "the official Python client and two servers come from PyPI. Install Python 3.10 \
+const PIP_HELP: &str = "the official Python clients and two servers come from PyPI. Install Python 3.10 \
 or newer with venv (`sudo apt-get install python3-venv` on Debian and Ubuntu) and give pip an index \
 that it can reach (`pip config set global.index-url URL`), then run this again; once installed, no \
 network is needed";
@@ -92,6 +95,11 @@ impl Packages {
         })
     }
 
+    /// A directory of Python with OpenAI's client.
+    pub(super) fn openai_home(&self) -> PathBuf {
+        self.tools.join("interop/openai")
+    }
+
     /// A Python that knows one version of the client.
     pub(super) fn python(&self, generation: Generation) -> PathBuf {
         self.python_home(generation).join("bin/python")
@@ -116,6 +124,7 @@ pub(super) fn install(wanted: Wanted) -> Result<Packages> {
         npm(&packages.typescript(), TYPESCRIPT)?;
         python(&packages.python_home(Generation::V1), PYTHON_V1, &[]).context(PIP_HELP)?;
         python(&packages.python_home(Generation::V2), PYTHON_V2, &[]).context(PIP_HELP)?;
+        python(&packages.openai_home(), OPENAI, &[]).context(PIP_HELP)?;
     }
     Ok(packages)
 }
