@@ -6,6 +6,7 @@
 //! history row and an event, durable before the next begins.
 
 mod drive;
+mod failover;
 mod floor;
 mod graph;
 mod long;
@@ -94,6 +95,7 @@ async fn measure(
         writeln!(out, "{measured}{}", ratio.unwrap_or_default())?;
         out.flush()?;
     }
+    failover::measure(subject, out).await?;
     long::measure(subject, args.long, out).await?;
     waiting::measure(subject, args.waiting, out).await
 }

@@ -9,6 +9,7 @@
 mod announce;
 mod child;
 mod fleet;
+mod holder;
 mod keeper;
 mod link;
 mod log;

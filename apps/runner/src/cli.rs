@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use cynode_domain::ids::HolderId;
 use serde::Serialize;
 
 /// Drives tasks: claims them from the orchestrator, runs their workflow, and keeps their leases.
@@ -25,9 +26,12 @@ pub struct Cli {
     /// How many tasks are driven at once [default: 16]
     #[arg(long, value_name = "NUMBER")]
     pub slots: Option<u32>,
-    /// How long a lease lasts without renewal, in milliseconds [default: 15000]
+    /// How long a lease lasts without renewal, in milliseconds [default: 10000]
     #[arg(long, value_name = "MS")]
     pub lease_ms: Option<u32>,
+    /// Who holds the leases, as a UUID that no other runner has: who starts this process can then say that it has ended [default: a new one]
+    #[arg(long, value_name = "UUID")]
+    pub holder_id: Option<HolderId>,
     /// Where health is served.
     #[arg(
         long,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::ids::HolderId;
 use cynode_runtime::config::{Fault, Section};
 use cynode_workflow::runner::Options;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct RunnerOptions {
     pub slots: u32,
     /// How long a lease lasts without renewal, in milliseconds.
     pub lease_ms: u32,
+    /// Who holds the leases; somebody new at each start when absent.
+    pub holder_id: Option<HolderId>,
     /// Where health is served: `host:port` or `unix:/path`; nowhere when absent.
     pub health_listen: Option<String>,
 }
@@ -33,7 +36,8 @@ impl Default for RunnerOptions {
             orchestrator_url: "http://127.0.0.1:12080".to_owned(),
             token_file: None,
             slots: 16,
-            lease_ms: 15_000,
+            lease_ms: 10_000,
+            holder_id: None,
             health_listen: None,
         }
     }
@@ -65,6 +69,7 @@ impl RunnerOptions {
         Options {
             slots: usize::try_from(self.slots).unwrap_or(usize::MAX),
             lease: Duration::from_millis(self.lease_ms.into()),
+            holder: self.holder_id,
         }
     }
 }

@@ -74,7 +74,17 @@ impl<'a> Subject<'a> {
     /// A client with this token of the data directory.
     pub(super) fn client(&self, token: &str) -> anyhow::Result<Client> {
         let token = secret_file::read(self.directory.path().join(token))?;
-        Ok(Client::new(&format!("http://{}", self.address), token)?)
+        Ok(Client::new(&self.url(), token)?)
+    }
+
+    /// Where it is reached.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its data directory.
+    pub(super) fn data_dir(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The orchestrator's process.

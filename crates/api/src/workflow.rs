@@ -9,9 +9,9 @@ use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
-    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
-    RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
-    VerificationView, VerifyStep,
+    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
+    GrantView, HolderGone, RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint,
+    StartRun, TaskContextView, VerificationView, VerifyStep,
 };
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -31,6 +31,7 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(ask))
         .routes(routes!(renew))
         .routes(routes!(release))
+        .routes(routes!(gone))
         .routes(routes!(context))
         .routes(routes!(dispatch))
         .routes(routes!(job))
@@ -130,6 +131,17 @@ async fn release(
 ) -> Result<StatusCode, ApiError> {
     workflow.release(body).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends the leases of a runner that the caller saw end, so that others take its tasks at once.
+#[utoipa::path(post, path = "/v1/workflow/gone", tag = "workflow api", request_body = HolderGone,
+    responses((status = 200, body = GoneView), (status = "4XX", body = Problem)))]
+async fn gone(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<HolderGone>,
+) -> Result<Json<GoneView>, ApiError> {
+    Ok(Json(workflow.gone(body.holder_id).await?))
 }
 
 /// What a task asks for.

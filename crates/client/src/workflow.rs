@@ -1,13 +1,13 @@
 //! The workflow API, for runners.
 
-use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::ids::{HolderId, JobId, TaskId};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
-    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GrantView,
-    RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint, StartRun, TaskContextView,
-    VerificationView, VerifyStep,
+    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
+    GrantView, HolderGone, RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint,
+    StartRun, TaskContextView, VerificationView, VerifyStep,
 };
 use reqwest::Method;
 
@@ -64,6 +64,12 @@ impl Client {
     /// `POST /v1/workflow/release`
     pub async fn workflow_release(&self, body: &ReleaseLease) -> Result<(), Error> {
         self.post_empty(&["v1", "workflow", "release"], body).await
+    }
+
+    /// `POST /v1/workflow/gone`
+    pub async fn workflow_gone(&self, holder: HolderId) -> Result<GoneView, Error> {
+        let body = HolderGone { holder_id: holder };
+        self.post(&["v1", "workflow", "gone"], &body).await
     }
 
     /// `GET /v1/workflow/tasks/{task}`

@@ -9,6 +9,7 @@ mod check;
 mod checkpoint;
 mod context;
 mod dispatch;
+mod gone;
 mod grant;
 mod plan;
 mod verify;

@@ -265,6 +265,21 @@ impl ReleaseLease {
     }
 }
 
+/// `POST /v1/workflow/gone`: said by who started a runner and saw it end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HolderGone {
+    /// The runner that has ended. Its leases end now, and not when their time is over.
+    pub holder_id: HolderId,
+}
+
+/// What a runner that has ended left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct GoneView {
+    /// How many tasks other runners may take now.
+    pub tasks: u64,
+}
+
 /// `GET /v1/workflow/tasks/{task}`: what `load_task_context` reads.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct TaskContextView {

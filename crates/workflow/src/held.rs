@@ -25,7 +25,7 @@ use crate::engine::{Ask, Backoff, Checkpoints, EffectLog, JournalError, NodeErro
 use crate::nodes::dispatch_step::Dispatch;
 use crate::nodes::verify_step_result::Verification;
 use crate::orchestrator::{CallError, Orchestrator};
-use crate::runner::KeptLease;
+use crate::runner::{KeptLease, Slot};
 use crate::saved::Saved;
 use crate::workflow::{Position, TaskState};
 
@@ -46,6 +46,8 @@ pub struct HeldTask {
     saved: Mutex<Saved>,
     /// The lease that every transition extends.
     lease: Option<Arc<KeptLease>>,
+    /// The runner's slot, which the last transition gives back.
+    slot: Option<Arc<Slot>>,
     /// Whether the orchestrator said that somebody wants the run to pause.
     is_to_pause: AtomicBool,
 }
@@ -54,13 +56,14 @@ impl HeldTask {
     /// The task of `hold`.
     pub fn new(orchestrator: Arc<dyn Orchestrator>, hold: Hold) -> Self {
         let is_to_pause = AtomicBool::new(false);
-        Self { orchestrator, hold, saved: Mutex::default(), lease: None, is_to_pause }
+        Self { orchestrator, hold, saved: Mutex::default(), lease: None, slot: None, is_to_pause }
     }
 
-    /// The same task, extending its lease with every transition.
+    /// The same task, extending its lease with every transition and giving its slot back with the
+    /// last.
     #[must_use]
-    pub(crate) fn extending(self, lease: Arc<KeptLease>) -> Self {
-        Self { lease: Some(lease), ..self }
+    pub(crate) fn kept(self, lease: Arc<KeptLease>, slot: Arc<Slot>) -> Self {
+        Self { lease: Some(lease), slot: Some(slot), ..self }
     }
 
     /// Whether somebody wants the run to pause, as the reply to a transition said.
@@ -195,6 +198,9 @@ impl<S: TaskState> Checkpoints<S> for HeldTask {
             job_id,
             finish: state.finish().filter(|_| transition.is_last).cloned(),
         };
+        if let Some(slot) = self.slot.as_ref().filter(|_| body.finish.is_some()) {
+            slot.is_ending();
+        }
         let (asked, saved) = patiently(|| async {
             let asked = Instant::now();
             self.orchestrator.save(&body).await.map(|saved| (asked, saved))

@@ -7,6 +7,7 @@
 
 mod lease;
 mod run;
+mod slot;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +18,11 @@ use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use cynode_wire::workflow::{ClaimRun, GrantView};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
 pub(crate) use self::lease::KeptLease;
+pub(crate) use self::slot::Slot;
+use self::slot::Slots;
 use crate::held::AWAY;
 use crate::orchestrator::Orchestrator;
 use crate::workflow::{TaskWorkflow, Workflow};
@@ -46,11 +48,13 @@ pub struct Options {
     pub slots: usize,
     /// How long a lease lasts without renewal.
     pub lease: Duration,
+    /// Who holds the leases; somebody new when absent.
+    pub holder: Option<HolderId>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { slots: 16, lease: Duration::from_secs(15) }
+        Self { slots: 16, lease: Duration::from_secs(10), holder: None }
     }
 }
 
@@ -87,23 +91,19 @@ impl<W: Workflow> Runner<W> {
         readiness: Readiness,
     ) -> Self {
         let workflow = Arc::new(workflow);
-        Self { workflow, orchestrator, options, holder: HolderId::generate(), readiness }
+        let holder = options.holder.unwrap_or_else(HolderId::generate);
+        Self { workflow, orchestrator, options, holder, readiness }
     }
 
     /// Drives tasks until `shutdown`, then puts the running ones down in good order.
     pub async fn run(self, shutdown: Shutdown) {
-        let slots = Arc::new(Semaphore::new(self.options.slots));
+        let slots = Slots::new(self.options.slots);
         let tasks = Tasks::new();
         tracing::info!(holder.id = %self.holder, "runner {} claims tasks", self.holder);
         loop {
             // Tasks are claimed only while they could be driven at once.
             let next = async {
-                let mut free = vec![Arc::clone(&slots).acquire_owned().await.ok()?];
-                while free.len() < MAX_CLAIM
-                    && let Ok(slot) = Arc::clone(&slots).try_acquire_owned()
-                {
-                    free.push(slot);
-                }
+                let free = slots.take(MAX_CLAIM).await?;
                 let grants = self.claim(free.len()).await;
                 Some(free.into_iter().zip(grants).collect::<Vec<_>>())
             };
@@ -116,11 +116,8 @@ impl<W: Workflow> Runner<W> {
                 },
             };
             for (slot, grant) in granted {
-                let run = self.run_of(grant, &shutdown);
-                tasks.spawn("workflow run", async move {
-                    run.drive().await;
-                    drop(slot);
-                });
+                let run = self.run_of(grant, slot, &shutdown);
+                tasks.spawn("workflow run", run.drive());
             }
         }
         if !tasks.finish(GRACE + RELEASE + LAST_WORDS).await {
@@ -128,11 +125,12 @@ impl<W: Workflow> Runner<W> {
         }
     }
 
-    fn run_of(&self, grant: GrantView, shutdown: &Shutdown) -> run::Run<W> {
+    fn run_of(&self, grant: GrantView, slot: Slot, shutdown: &Shutdown) -> run::Run<W> {
         run::Run {
             workflow: Arc::clone(&self.workflow),
             orchestrator: Arc::clone(&self.orchestrator),
             grant,
+            slot: Arc::new(slot),
             lease: self.options.lease,
             shutdown: shutdown.clone(),
         }

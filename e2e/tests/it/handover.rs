@@ -68,6 +68,23 @@ async fn a_stopped_runner_hands_its_tasks_over_at_once() {
 }
 
 #[tokio::test]
+async fn a_killed_runner_whose_end_was_seen_leaves_its_tasks_to_the_next_at_once() {
+    // A minute: nobody waits that long for the lease here, so somebody must have ended it.
+    let lease = Duration::from_mins(1);
+    let config = format!("[runner]\nlease_ms = {}\n", lease.as_millis());
+    let system = System::with(Database::Embedded, &config).await;
+    let task = begun(&system).await;
+    let killed = Instant::now();
+
+    send(system.role("runner").await, Signal::SIGKILL);
+
+    let view = closed(&system.client, task, PATIENCE).await;
+    assert_eq!(view.status, "completed", "{view:#?}");
+    assert!(killed.elapsed() < lease, "the task waited for the lease");
+    assert_eq!(runs(&system.data_dir().join("node"), task, 1), 1);
+}
+
+#[tokio::test]
 async fn a_stopped_node_reports_its_jobs_as_interrupted() {
     let system = System::new().await;
     let task = create(&system.client, commands(&["echo ran >> step-1; sleep 60"])).await;

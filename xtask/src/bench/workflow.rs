@@ -11,7 +11,7 @@ use super::program;
 use crate::tool;
 
 /// What the benchmark starts.
-const PACKAGES: &[&str] = &["cynode-orchestrator"];
+const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-runner"];
 
 /// The peers from `PyPI`, as they were measured first.
 const PYTHON_PEERS: &[&str] =

@@ -22,6 +22,8 @@ pub(crate) struct Role {
     pub(crate) executable: PathBuf,
     /// Its arguments; asked for at each start, because an address may be known only after the first.
     pub(crate) args: Box<dyn Fn() -> Vec<OsString> + Send>,
+    /// Called each time it has ended by itself.
+    pub(crate) ended: Box<dyn Fn() + Send>,
     /// Where it logs.
     pub(crate) log: PathBuf,
 }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::child::Role;
+use super::holder::Holder;
 use super::keeper::{Keeper, Notice};
 use super::place::Place;
 use super::{UpError, log, say};
@@ -127,7 +128,7 @@ impl Fleet {
             }
             args
         };
-        self.keep("orchestrator", args);
+        self.keep("orchestrator", args, || {});
     }
 
     /// Where the project manager takes work.
@@ -152,14 +153,21 @@ impl Fleet {
                 push(args, "--health-listen", format!("unix:{}", socket.display()));
             }
         }
-        self.keep("runner", move || runner.clone());
-        self.keep("node", move || node.clone());
+        let holder = Holder::new(url, self.paths.runner_token.clone());
+        let begins = holder.clone();
+        let args = move || {
+            let mut args = runner.clone();
+            push(&mut args, "--holder-id", begins.begins().to_string());
+            args
+        };
+        self.keep("runner", args, move || holder.ended());
+        self.keep("node", move || node.clone(), || {});
         let mut pma = self.shared_args("pma");
         push(&mut pma, "--role", "project_manager");
         push(&mut pma, "--orchestrator-url", url);
         push(&mut pma, "--secret-file", &self.paths.pma_secret);
         push(&mut pma, "--listen", &self.paths.pma_address);
-        self.keep("pma", move || pma.clone());
+        self.keep("pma", move || pma.clone(), || {});
     }
 
     /// Waits for `future` while children are kept; fails when one of them is given up.
@@ -200,11 +208,17 @@ impl Fleet {
         }
     }
 
-    fn keep(&mut self, name: &'static str, args: impl Fn() -> Vec<OsString> + Send + 'static) {
+    fn keep(
+        &mut self,
+        name: &'static str,
+        args: impl Fn() -> Vec<OsString> + Send + 'static,
+        ended: impl Fn() + Send + 'static,
+    ) {
         let role = Role {
             name,
             executable: self.executable.clone(),
             args: Box::new(args),
+            ended: Box::new(ended),
             log: self.paths.log(name),
         };
         self.keepers.push(Keeper::start(role, Arc::clone(&self.ready), self.sender.clone()));

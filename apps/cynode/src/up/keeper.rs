@@ -80,7 +80,10 @@ async fn keep(
         let started = Instant::now();
         let how = match role.spawn() {
             Ok(mut child) => tokio::select! {
-                ended = child.wait() => child::describe(ended),
+                ended = child.wait() => {
+                    (role.ended)();
+                    child::describe(ended)
+                }
                 kill_at = stop_wish(&mut stopped) => return child::end(child, kill_at).await,
             },
             Err(error) => format!("cannot be started: {error}"),
@@ -145,6 +148,7 @@ mod tests {
             name: "test",
             executable: PathBuf::from("/bin/sh"),
             args: Box::new(move || vec!["-c".into(), line.clone().into()]),
+            ended: Box::new(|| {}),
             log: dir.join("test.log"),
         }
     }

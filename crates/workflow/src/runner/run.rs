@@ -8,7 +8,7 @@ use cynode_wire::workflow::{GrantView, Outcome, ReleaseLease};
 use tokio::time::{sleep, timeout};
 use tracing::Instrument;
 
-use super::{GRACE, KeptLease, RELEASE, lease};
+use super::{GRACE, KeptLease, RELEASE, Slot, lease};
 use crate::engine::{self, Ended, Stopped};
 use crate::held::HeldTask;
 use crate::orchestrator::Orchestrator;
@@ -20,6 +20,7 @@ pub(super) struct Run<W> {
     pub(super) workflow: Arc<W>,
     pub(super) orchestrator: Arc<dyn Orchestrator>,
     pub(super) grant: GrantView,
+    pub(super) slot: Arc<Slot>,
     pub(super) lease: Duration,
     pub(super) shutdown: Shutdown,
 }
@@ -88,7 +89,7 @@ impl<W: Workflow> Run<W> {
     /// Runs the graph from the checkpoint of the grant.
     async fn graph(&self, lease: Arc<KeptLease>) -> Result<Ended<W::State>, Halt> {
         let held = HeldTask::new(Arc::clone(&self.orchestrator), self.grant.hold);
-        let held = Arc::new(held.extending(lease));
+        let held = Arc::new(held.kept(lease, Arc::clone(&self.slot)));
         let graph = self.workflow.graph(Arc::clone(&held) as _);
         let graph = graph.map_err(|e| Halt::Stopped(Stopped::Rejected(e.to_string())))?;
         let resume = resume(&graph, &self.grant).map_err(Halt::Unresumable)?;

@@ -15,7 +15,8 @@ use crate::fake::{Fake, Moment, drive_once};
 const HOUR: Duration = Duration::from_hours(1);
 
 fn runner(fake: &Arc<Fake>) -> Runner {
-    Runner::new(Arc::clone(fake) as _, Options::default(), Readiness::new())
+    let options = Options { lease: Duration::from_secs(15), ..Options::default() };
+    Runner::new(Arc::clone(fake) as _, options, Readiness::new())
 }
 
 /// Runs a runner while `story` is told, then asks it to stop and waits for that.
