@@ -2,7 +2,7 @@
 //!
 //! Start at [`Chat::complete`] and [`Chat::stream`]. A turn goes through one fixed order (`turn`): check
 //! the request, resolve the project, take secrets out, keep what the user said, ask (`direct` or
-//! `manager`), keep the answer, give it out; at its end one record says how it went. The model
+//! `converse`), keep the answer, give it out; at its end one record says how it went. The model
 //! `cynodeai.pm` is the project manager; every other name goes to a provider and never to it.
 //!
 //! Invariants: nothing is kept, sent to a model or handed over before its secrets were taken out. A
@@ -11,11 +11,11 @@
 
 mod check;
 mod clean;
+mod converse;
 mod direct;
 mod error;
 mod gather;
-mod manager;
-mod models;
+mod offer;
 mod record;
 mod threads;
 mod turn;
@@ -32,7 +32,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub use error::ChatError;
-pub use models::Models;
+pub use offer::Models;
 pub use threads::ThreadError;
 
 use crate::Caller;

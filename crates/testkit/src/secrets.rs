@@ -87,7 +87,7 @@ fn tokens() -> Vec<PlantedSecret> {
         ("GitLab token", format!("glpat-{r}")),
         ("GitLab runner token", format!("glrt-{r}")),
         ("npm token", format!("npm_{r}AbCd")),
-        ("npmrc line", format!("//registry.npmjs.org/:_authToken={r}")),
+        ("npmrc line", format!("//npm.example.org/:_authToken={r}")),
         ("PyPI token", format!("pypi-AgEIcHlwaS5vcmc{r}")),
         ("Docker Hub token", format!("dckr_pat_{r}")),
         ("DigitalOcean token", format!("dop_v1_{r}")),
