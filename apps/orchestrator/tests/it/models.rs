@@ -1,6 +1,6 @@
 //! Providers, credentials, the record of calls, and the way out for agents, over HTTP.
 
-use cynode_domain::policy::AgentType;
+use cynode_domain::policy::{AgentType, Principal};
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_wire::agents::BindingView;
 use cynode_wire::credentials::{GivenSecret, RotateCredential, SetCredential};
@@ -115,7 +115,7 @@ pub(crate) async fn an_agent_asks_a_model_with_its_token_and_it_is_on_record(har
     let shown = harness.admin().inference_list(&InferenceQuery::default()).await.unwrap();
     let call = &shown.calls.items[0];
     assert_eq!((&*call.purpose, call.prompt_hash.as_deref()), ("plan", Some("abc")));
-    assert_eq!(call.agent.map(|agent| agent.as_str()), Some("pm"));
+    assert_eq!(call.agent.map(Principal::as_str), Some("pm"));
     assert_eq!(call.trace_id, answer.header("x-trace-id"));
     assert_eq!((call.cost_micro_usd, shown.totals.cost_micro_usd), (Some(25), 25));
     let bob = harness.user("bob").await;

@@ -126,18 +126,16 @@ impl From<EgressError> for Refusal {
             }
             E::Store(_) => (S::SERVICE_UNAVAILABLE, "server_error", "storage_unavailable"),
         };
-        let shown = match &error {
-            E::Credential(cause) => {
-                tracing::error!(error = %cause, "a credential cannot be used");
-                "the credential for the provider cannot be used: ask an administrator"
-            }
-            _ => &message,
-        };
-        let retry_after = match &error {
-            E::Provider { cause, .. } => cause.retry_after().map(|wait| wait.as_secs().max(1)),
-            _ => None,
-        };
-        Self { retry_after_s: retry_after, ..Self::new(status, shown, kind, code) }
+        let mut refusal = Self::new(status, &message, kind, code);
+        if let E::Credential(cause) = &error {
+            tracing::error!(error = %cause, "a credential cannot be used");
+            "the credential for the provider cannot be used: ask an administrator"
+                .clone_into(&mut refusal.body.error.message);
+        }
+        if let E::Provider { cause, .. } = &error {
+            refusal.retry_after_s = cause.retry_after().map(|wait| wait.as_secs().max(1));
+        }
+        refusal
     }
 }
 

@@ -86,12 +86,12 @@ pub(super) async fn a_rotated_credential_is_used_from_the_next_call_on(world: Wo
 
     assert_eq!(rotated.version, 2);
     world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
-    let sent: Vec<_> = provider
+    let headers: Vec<_> = provider
         .requests()
         .iter()
         .map(|seen| seen.header("authorization").unwrap_or_default().to_owned())
         .collect();
-    assert_eq!(sent, ["Bearer first", "Bearer second"]);
+    assert_eq!(headers, ["Bearer first", "Bearer second"]);
     world.credentials.remove(&world.admin, set.id).await.unwrap();
     let refused = world.egress.chat(&asks(&world.bob), hello("far/m")).await;
     assert!(matches!(refused, Err(EgressError::NoCredential { .. })), "{refused:?}");
