@@ -1,8 +1,9 @@
 //! Runs, their checkpoints, history and journalled effects.
 //!
 //! Start at [`WorkflowStore`]. A run is moved by [`crate::Store::transit`] ([`moves`], many at once on
-//! PostgreSQL: [`lane`]) and handed out by [`claim`]. A checkpoint keeps the position of a run and a
-//! whole state; history keeps what each transition changed ([`history`]).
+//! PostgreSQL: [`lane`]) and handed out by [`claim`]. A checkpoint keeps the position of a run and
+//! the number of its newest whole state; history keeps that state and what each transition changed since
+//! ([`history`]), so that a transition writes no more when the state is large.
 
 mod claim;
 mod history;

@@ -18,7 +18,10 @@ pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Check
     let (run, sequence): (RunId, i64) = (row.id("run_id")?, row.get("sequence")?);
     let base: i64 = row.get("base_sequence")?;
     let mut state: Value = row.get("state")?;
-    if base < sequence {
+    if state.is_null() {
+        let unreadable = || Error::unreadable("checkpoint", format!("{run} has no row {sequence}"));
+        state = state_at(tx, run, sequence).await?.ok_or_else(unreadable)?;
+    } else if base < sequence {
         // A transition may have been written since; its changes are not part of this checkpoint.
         state = rebuilt(state, &records(tx, run, base + 1, sequence).await?)?;
     }

@@ -146,7 +146,7 @@ impl MoveStore for Tx {
 /// Moves the checkpoint; gives its run, and whether that is asked to pause.
 async fn advance(tx: &mut Tx, wanted: &Move) -> Result<Option<(RunId, bool)>, Error> {
     let sql = "UPDATE workflow_checkpoints SET last_node_id = $5, edge = $6, sequence = $4,
-               state = coalesce($7, state),
+               state = CASE WHEN $7 /*pg ::json */ IS NULL THEN state ELSE 'null' END,
                base_sequence = CASE WHEN $7 /*pg ::json */ IS NULL THEN base_sequence ELSE $4 END,
                updated_at = cynode_now()
                WHERE task_id = $1 AND epoch = $3 AND sequence + 1 = $4

@@ -87,7 +87,7 @@ macro_rules! moved {
         concat!(
             "moved AS (
                 UPDATE workflow_checkpoints c SET last_node_id = $5, edge = $6, sequence = $4,
-                    state = coalesce($9::text::json, c.state),
+                    state = CASE WHEN $9::text IS NULL THEN c.state ELSE 'null' END,
                     base_sequence = CASE WHEN $9::text IS NULL THEN c.base_sequence ELSE $4 END,
                     updated_at = cynode_now()
                 FROM ",

@@ -148,7 +148,8 @@ macro_rules! moved {
     () => {
         ", moved AS (
             UPDATE workflow_checkpoints c SET last_node_id = r.node_id, edge = r.edge,
-                sequence = r.sequence, state = coalesce(r.state::json, c.state),
+                sequence = r.sequence,
+                state = CASE WHEN r.state IS NULL THEN c.state ELSE 'null' END,
                 base_sequence = CASE WHEN r.state IS NULL THEN c.base_sequence
                     ELSE r.sequence END,
                 updated_at = cynode_now()
