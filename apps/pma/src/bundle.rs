@@ -98,9 +98,11 @@ fn embedded(role: AgentRole) -> Bundle {
 
 fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
     let (named, path) = (role.as_str(), path.to_owned());
-    let texts = texts(&path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::FileTooLarge => BundleError::TooLarge { role: named, path: path.clone() },
-        _ => BundleError::Unreadable { role: named, path: path.clone(), cause },
+    let texts = texts(&path).map_err(|cause| {
+        if cause.kind() == io::ErrorKind::FileTooLarge {
+            return BundleError::TooLarge { role: named, path: path.clone() };
+        }
+        BundleError::Unreadable { role: named, path: path.clone(), cause }
     })?;
     let mut texts = texts.into_iter().filter(|text| !text.trim().is_empty());
     let Some(baseline) = texts.next() else {

@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Default, Parser, Serialize)]
 #[command(name = "cynode-pma", version)]
 pub struct Cli {
-    /// The role for the life of this process: project_manager or project_analyst
+    /// The role for the life of this process: `project_manager` or `project_analyst`
     #[arg(long, value_name = "ROLE")]
     pub role: Option<String>,
     /// Where the orchestrator hands over work.
@@ -32,10 +32,10 @@ pub struct Cli {
     /// Directory with the instructions of both roles [default: those inside this program]
     #[arg(long, value_name = "DIR")]
     pub instructions_root: Option<PathBuf>,
-    /// Directory with the instructions of the project manager [default: project_manager in the root]
+    /// Directory with the instructions of the project manager [default: `project_manager` in the root]
     #[arg(long, value_name = "DIR")]
     pub instructions_project_manager: Option<PathBuf>,
-    /// Directory with the instructions of analysts [default: project_analyst in the root]
+    /// Directory with the instructions of analysts [default: `project_analyst` in the root]
     #[arg(long, value_name = "DIR")]
     pub instructions_project_analyst: Option<PathBuf>,
     /// How many handoffs are worked on at once [default: 32]
@@ -44,6 +44,12 @@ pub struct Cli {
     /// Do not start where the kernel cannot confine this process
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub require_confinement: Option<bool>,
+    /// Record exchanges with models, or answer from records: off, record or replay [default: off]
+    #[arg(long, value_name = "MODE")]
+    pub cassette: Option<String>,
+    /// Directory of the records [default: cassettes in the data directory]
+    #[arg(long, value_name = "DIR")]
+    pub cassette_dir: Option<PathBuf>,
     /// Answer one handoff from standard input on standard output, and end
     #[arg(long)]
     #[serde(skip)]

@@ -1,7 +1,7 @@
 //! Giving up, before any thread starts, every power that this process has no use for.
 //!
-//! Landlock leaves it a few files to read, the removal of its own socket, and connections to the
-//! orchestrator's port; the system call filter takes away starting programs and processes. Both hold for
+//! Landlock leaves it a few files to read, the removal of its own socket, the records of exchanges that it
+//! was asked to keep, and connections to the orchestrator's port; the system call filter takes away starting programs and processes. Both hold for
 //! every thread that starts later, and nothing can take them back.
 //!
 //! Invariant: [`confine`] is called while the process has one thread.
@@ -12,6 +12,7 @@ mod syscalls;
 use std::path::PathBuf;
 
 use caps::CapSet;
+use cynode_agent::brain::CassetteMode;
 
 /// What the process still needs.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub(crate) struct Needs {
     pub(crate) socket_dir: Option<PathBuf>,
     /// The port of the orchestrator.
     pub(crate) orchestrator_port: u16,
+    /// Whether it keeps or reads records of exchanges, and where.
+    pub(crate) cassette: CassetteMode,
 }
 
 /// How far the kernel went along.

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use cynode_agent::brain::BrainOptions;
+use cynode_agent::brain::{BrainOptions, CassetteMode};
 use cynode_agent::{Agent, AgentOptions};
 use cynode_client::Client;
 use cynode_runtime::config::{self, Sources};
@@ -56,6 +56,7 @@ struct Prepared {
     bundle: Bundle,
     orchestrator: Url,
     work: Work,
+    cassette: CassetteMode,
 }
 
 /// What the process is there for.
@@ -76,7 +77,8 @@ pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
         Work::Serve(door, _) => door.directory(),
         Work::Once(_) | Work::Probe(_) => None,
     };
-    let level = confine::confine(&Needs { socket_dir, orchestrator_port })?;
+    let cassette = prepared.cassette.clone();
+    let level = confine::confine(&Needs { socket_dir, orchestrator_port, cassette })?;
     if prepared.options.require_confinement && !level.is_enough() {
         bail!("this kernel cannot confine the process; it lacks {}", level.missing().join(", "));
     }
@@ -107,11 +109,16 @@ fn prepare(cli: Cli) -> anyhow::Result<Prepared> {
             .with_context(|| format!("the secret of the orchestrator in {}", file.display()))?;
         Work::Serve(Door::open(&options.address(role, &data_dir)?)?, secret)
     };
-    Ok(Prepared { role, options, planner, log, bundle, orchestrator, work })
+    let cassette = options.cassette(&data_dir);
+    if let CassetteMode::Record(folder) = &cassette {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("records cannot be kept in {}", folder.display()))?;
+    }
+    Ok(Prepared { role, options, planner, log, bundle, orchestrator, work, cassette })
 }
 
 async fn run(prepared: Prepared, level: Level) -> anyhow::Result<()> {
-    let Prepared { role, options, planner, log, bundle, orchestrator, work } = prepared;
+    let Prepared { role, options, planner, log, bundle, orchestrator, work, cassette } = prepared;
     let _telemetry = telemetry::init("cynode-pma", &log)?;
     for warning in planner.warnings() {
         tracing::warn!("{warning}");
@@ -121,7 +128,11 @@ async fn run(prepared: Prepared, level: Level) -> anyhow::Result<()> {
         role,
         instructions: bundle.instructions,
         orchestrator: Client::anonymous(&options.orchestrator_url)?,
-        brain: BrainOptions { temperature: planner.temperature, ..BrainOptions::default() },
+        brain: BrainOptions {
+            temperature: planner.temperature,
+            cassette,
+            ..BrainOptions::default()
+        },
     });
     match work {
         Work::Serve(door, secret) => {

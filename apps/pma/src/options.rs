@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use cynode_agent::brain::CassetteMode;
 use cynode_runtime::config::{Fault, Section};
 use cynode_wire::handoff::AgentRole;
 use serde::{Deserialize, Serialize};
 
 const OPEN: RangeInclusive<u32> = 1..=1024;
 const ROLES: &str = "project_manager or project_analyst";
+const CASSETTE: [&str; 3] = ["off", "record", "replay"];
 const LISTEN: &str = "unix:/path or a port of this machine, such as 127.0.0.1:12090";
 
 /// Section `[pma]` of `cynode.toml`.
@@ -37,6 +39,10 @@ pub struct PmaOptions {
     pub max_open: u32,
     /// Whether the process refuses to start where the kernel cannot confine it.
     pub require_confinement: bool,
+    /// Whether exchanges with models are recorded, or answered from records: off, record or replay.
+    pub cassette: String,
+    /// Directory of the records; `cassettes` in the data directory when absent.
+    pub cassette_dir: Option<PathBuf>,
 }
 
 impl Default for PmaOptions {
@@ -51,6 +57,8 @@ impl Default for PmaOptions {
             instructions_project_analyst: None,
             max_open: 32,
             require_confinement: false,
+            cassette: "off".to_owned(),
+            cassette_dir: None,
         }
     }
 }
@@ -81,6 +89,10 @@ impl Section for PmaOptions {
             let allowed = format!("{} to {}", OPEN.start(), OPEN.end());
             faults.push(Fault::new("pma.max_open", self.max_open, allowed));
         }
+        if !CASSETTE.contains(&self.cassette.as_str()) {
+            let allowed = CASSETTE.join(", ");
+            faults.push(Fault::new("pma.cassette", format!("{:?}", self.cassette), allowed));
+        }
         faults
     }
 }
@@ -104,6 +116,16 @@ impl PmaOptions {
         match Address::parse(listen) {
             Some(address) => Ok(address),
             None => bail!("pma.listen is {listen:?}; allowed is {LISTEN}"),
+        }
+    }
+
+    /// Whether exchanges with models are recorded, or answered from records.
+    pub fn cassette(&self, data_dir: &Path) -> CassetteMode {
+        let folder = || self.cassette_dir.clone().unwrap_or_else(|| data_dir.join("cassettes"));
+        match self.cassette.as_str() {
+            "record" => CassetteMode::Record(folder()),
+            "replay" => CassetteMode::Replay(folder()),
+            _ => CassetteMode::Off,
         }
     }
 
@@ -187,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn records_of_exchanges_are_off_unless_somebody_asks_for_them() {
+        let data_dir = Path::new("/data");
+
+        assert_eq!(loaded(&[], None, &[]).cassette(data_dir), CassetteMode::Off);
+        let file = Some("[pma]\ncassette = \"replay\"\n");
+        let replay = CassetteMode::Replay(PathBuf::from("/data/cassettes"));
+        assert_eq!(loaded(&[], file, &[]).cassette(data_dir), replay);
+        let flags = ["--cassette", "record", "--cassette-dir", "/own"];
+        let record = CassetteMode::Record(PathBuf::from("/own"));
+        assert_eq!(loaded(&flags, file, &[]).cassette(data_dir), record);
+    }
+
+    #[test]
     fn the_project_manager_listens_on_this_machine_only() {
         assert_eq!(Address::parse("unix:/run/p"), Some(Address::Unix(PathBuf::from("/run/p"))));
         let loopback = Address::parse("127.0.0.1:7");
@@ -202,11 +237,12 @@ mod tests {
             role: Some("boss".to_owned()),
             listen: Some("0.0.0.0:1".to_owned()),
             max_open: 0,
+            cassette: "play".to_owned(),
             ..PmaOptions::default()
         };
 
         let keys: Vec<_> = options.faults().into_iter().map(|fault| fault.key).collect();
 
-        assert_eq!(keys, ["pma.role", "pma.listen", "pma.max_open"]);
+        assert_eq!(keys, ["pma.role", "pma.listen", "pma.max_open", "pma.cassette"]);
     }
 }

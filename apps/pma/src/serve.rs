@@ -32,8 +32,8 @@ use self::refuse::Refusal;
 /// Larger conversations are cut by whoever sends them.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// The time of a request that does not say how long it waits.
-const DEFAULT_DEADLINE: Duration = Duration::from_secs(120);
-const MAX_DEADLINE: Duration = Duration::from_secs(3600);
+const DEFAULT_DEADLINE: Duration = Duration::from_mins(2);
+const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
 /// What serves handoffs.
 #[derive(Clone)]

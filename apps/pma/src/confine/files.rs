@@ -1,5 +1,6 @@
 //! Landlock: which files are in reach, and which port.
 
+use cynode_agent::brain::CassetteMode;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
@@ -35,6 +36,13 @@ const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
 pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let socket_dir = needs.socket_dir.as_slice();
+    let (kept, replayed) = match &needs.cassette {
+        CassetteMode::Off => (None, None),
+        CassetteMode::Record(folder) => (Some(folder), None),
+        CassetteMode::Replay(folder) => (None, Some(folder)),
+    };
+    let keep = read | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::MakeDir;
+    let keep = keep | AccessFs::RemoveFile | AccessFs::Truncate;
     let files = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RULES))?
@@ -43,6 +51,8 @@ pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
         .add_rules(path_beneath_rules(READABLE, read))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile))?
         .add_rules(path_beneath_rules(socket_dir, AccessFs::RemoveFile))?
+        .add_rules(path_beneath_rules(kept, keep))?
+        .add_rules(path_beneath_rules(replayed, read))?
         .restrict_self()?;
     let network = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

@@ -50,9 +50,12 @@ async fn next(mut answering: Answering) -> Option<(ChatEvent, Answering)> {
     };
     answering.is_over = matches!(event, ChatEvent::Done { .. } | ChatEvent::Failed { .. });
     if answering.is_over {
-        answering.span.in_scope(|| match &event {
-            ChatEvent::Failed { message, .. } => tracing::warn!("a chat failed: {message}"),
-            _ => tracing::info!("answered a chat"),
+        answering.span.in_scope(|| {
+            if let ChatEvent::Failed { message, .. } = &event {
+                tracing::warn!("a chat failed: {message}");
+            } else {
+                tracing::info!("answered a chat");
+            }
         });
     }
     Some((event, answering))

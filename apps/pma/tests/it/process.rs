@@ -44,12 +44,12 @@ impl Place {
 
     /// Starts a process that serves, and waits until it does.
     pub(crate) fn serve(&self, role: &str) -> Serving {
-        let mut child = self
-            .command(&["--role", role])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        self.serve_by(self.command(&["--role", role]), role)
+    }
+
+    /// The same, with a command of one's own.
+    pub(crate) fn serve_by(&self, mut command: Command, role: &str) -> Serving {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let socket = self.socket(role);
         let deadline = Instant::now() + Duration::from_secs(30);
         while UnixStream::connect(&socket).is_err() {

@@ -1,0 +1,78 @@
+//! Exchanges with models, recorded and replayed by the real process.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+
+use crate::process::{Place, SECRET, Serving};
+
+const ROLE: &str = "project_manager";
+const HANDOFF: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
+    "trace_id":"t","agent_token":"cyn_pm_0123456789abcdefghij","preferences":{"effective":{},"skipped":[]},
+    "skill":""},"body":{"node":"collect_result","situation":"SITUATION","attempts":1}}"#;
+const ANSWER: &str = r#"{"id":"1","object":"chat.completion","created":0,"model":"tiny","choices":[{"index":0,
+    "finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c",
+    "type":"function","function":{"name":"respond","arguments":"{\"with\":\"retry\",\"reason\":\"it may pass\"}"}}]}}]}"#;
+
+/// Answers every question as egress would; its address.
+fn egress() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(&mut stream.unwrap());
+        }
+    });
+    format!("http://{address}")
+}
+
+fn answer(stream: &mut TcpStream) {
+    let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+    while !is_whole(&seen) {
+        match stream.read(&mut piece) {
+            Ok(read) if read > 0 => seen.extend_from_slice(&piece[..read]),
+            _ => return,
+        }
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{ANSWER}", ANSWER.len());
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    length.is_none_or(|length| body.len() >= length.trim().parse::<usize>().unwrap())
+}
+
+fn serve(place: &Place, url: &str, mode: &str) -> Serving {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cynode-pma"));
+    command
+        .args(["--data-dir", place.dir.path().to_str().unwrap(), "--orchestrator-url", url])
+        .args(["--role", ROLE, "--cassette", mode])
+        .env_clear();
+    place.serve_by(command, ROLE)
+}
+
+#[test]
+fn a_confined_process_records_exchanges_and_replays_them_without_a_model() {
+    let place = Place::new();
+    let recorder = serve(&place, &egress(), "record");
+    let recorded = recorder.hand("continue_run", SECRET, HANDOFF);
+    drop(recorder);
+    let folder = place.dir.path().join("cassettes/continue_run");
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+
+    let player = serve(&place, "http://127.0.0.1:1", "replay");
+    let replayed = player.hand("continue_run", SECRET, HANDOFF);
+    let missed = player.hand("continue_run", SECRET, &HANDOFF.replace("SITUATION", "other"));
+
+    assert!(recorded.contains(r#""with":"retry""#), "{recorded}");
+    let [file] = &files[..] else { panic!("one record: {files:?}") };
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains("SITUATION") && !text.contains("cyn_pm_0123456789"), "{text}");
+    assert!(replayed.contains(r#""with":"retry""#), "{replayed}");
+    assert!(missed.contains("there is no record of continue_run"), "{missed}");
+}
