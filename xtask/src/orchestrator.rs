@@ -1,8 +1,7 @@
 //! An orchestrator of its own, from the binaries that are built, for what is judged against it.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -51,28 +50,6 @@ impl Orchestrator {
     /// The file with the administrator's token.
     pub(crate) fn token_file(&self) -> PathBuf {
         self.directory.join("admin.token")
-    }
-
-    /// Sends a request of the administrator, with a body unless that is null; the answer.
-    pub(crate) fn request(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let token = fs::read_to_string(self.token_file())?;
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut connection = TcpStream::connect(self.address).context("nobody listens")?;
-        write!(
-            connection,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.address,
-            token.trim(),
-            body.len()
-        )?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).context("the answer breaks off")?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("there is no answer")?;
-        if !head.starts_with("HTTP/1.1 2") {
-            bail!("{method} {path} is answered {answer}");
-        }
-        serde_json::from_str(body).context("the answer is not JSON")
     }
 
     /// What the administrator's `cynork` says.

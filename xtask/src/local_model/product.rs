@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Place;
 use super::server::MODEL;
@@ -25,9 +25,9 @@ impl Product {
     pub(super) fn start(model_url: &str) -> Result<Self> {
         let directory = tool::target_dir().join("tools/local-model/product");
         let orchestrator = Orchestrator::start(directory.clone(), "")?;
-        let provider = json!({ "kind": "openai", "base_url": model_url, "allow": "everyone" });
-        let path = format!("/v1/model-providers/{PROVIDER}");
-        orchestrator.request("PUT", &path, &provider)?;
+        let provider = ["models", "add-provider", PROVIDER, "--kind", "openai"];
+        let rest = ["--url", model_url, "--allow", "everyone"];
+        orchestrator.cynork(&[provider.as_slice(), &rest].concat())?;
         let issued = orchestrator.cynork(&["agent-token", "issue", "local", "--agent", "pm"])?;
         let secret = issued["secret"].as_str().context("no secret was issued")?;
         let agent_token = directory.join("agent.token");
@@ -52,7 +52,7 @@ impl Product {
 
     /// Checks that `count` calls of the model are on record; the sums.
     pub(super) fn noted(&self, count: usize) -> Result<String> {
-        let calls = self.orchestrator.request("GET", "/v1/brain/calls", &Value::Null)?;
+        let calls = self.orchestrator.cynork(&["brain", "calls"])?;
         let rows = calls["calls"]["items"].as_array().context("there is no record of calls")?;
         let is_fine = |row: &&Value| row["outcome"] == "success" && row["model"] == MODEL;
         if rows.iter().filter(is_fine).count() != count {
