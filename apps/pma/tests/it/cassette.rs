@@ -60,7 +60,7 @@ fn serve(place: &Place, url: &str, mode: &str) -> Serving {
 fn a_confined_process_records_exchanges_and_replays_them_without_a_model() {
     let place = Place::new();
     let recorder = serve(&place, &egress(), "record");
-    let recorded = recorder.hand("continue_run", SECRET, HANDOFF);
+    let live = recorder.hand("continue_run", SECRET, HANDOFF);
     drop(recorder);
     let folder = place.dir.path().join("cassettes/continue_run");
     let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -69,7 +69,7 @@ fn a_confined_process_records_exchanges_and_replays_them_without_a_model() {
     let replayed = player.hand("continue_run", SECRET, HANDOFF);
     let missed = player.hand("continue_run", SECRET, &HANDOFF.replace("SITUATION", "other"));
 
-    assert!(recorded.contains(r#""with":"retry""#), "{recorded}");
+    assert!(live.contains(r#""with":"retry""#), "{live}");
     let [file] = &files[..] else { panic!("one record: {files:?}") };
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains("SITUATION") && !text.contains("cyn_pm_0123456789"), "{text}");
