@@ -13,6 +13,7 @@ use cynode_ops::access::Access;
 use cynode_ops::agents::AgentTokens;
 use cynode_ops::audit::AuditLog;
 use cynode_ops::findings::Findings;
+use cynode_ops::inbox::Inbox;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::rules::Rules;
@@ -49,6 +50,7 @@ pub(crate) struct Assembled {
     skills: Skills,
     pub(crate) administration: Administration,
     pub(crate) launcher: Arc<crate::analysts::Processes>,
+    inbox: Inbox,
 }
 
 /// Puts the gateway together. It knows no tools before [`Assembled::start`].
@@ -105,7 +107,9 @@ pub(crate) async fn assemble(
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
     let launcher = Arc::clone(&shared.agents.launcher);
-    Ok(Assembled { gateway, operations, pool, skills, administration, launcher })
+    let inbox =
+        Inbox::new((store.clone(), clock.clone(), signals.clone()), shared.agents.handoffs.clone());
+    Ok(Assembled { gateway, operations, pool, skills, administration, launcher, inbox })
 }
 
 /// Connections to installed servers.
@@ -133,11 +137,12 @@ impl Assembled {
         cynode_gateway::router(self.gateway.clone())
     }
 
-    /// Keeps the gateway up to date until `shutdown`.
+    /// Keeps the gateway up to date, and hands over what agents report, until `shutdown`.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         tokio::join!(
             self.gateway.run(&self.operations, shutdown.clone()),
             self.pool.run(shutdown.clone()),
+            Box::pin(self.inbox.run(shutdown.clone())),
             self.operations.audit.clone().run(shutdown),
         );
     }

@@ -48,6 +48,6 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock);
     let orchestrator = Orchestrator::start_with(&options, &gateway, &data_dir, clock).await?;
     tracing::info!("listening on {}", orchestrator.address());
-    orchestrator.serve(shutdown).await?;
+    Box::pin(orchestrator.serve(shutdown)).await?;
     Ok(ExitCode::SUCCESS)
 }

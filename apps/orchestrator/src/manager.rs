@@ -38,14 +38,12 @@ pub(crate) enum Address {
 impl Address {
     /// Reads `unix:/path` or `host:port`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text.strip_prefix("unix:") {
-            Some(path) => Path::new(path).is_absolute().then(|| Self::Unix(PathBuf::from(path))),
-            None => {
-                let (host, port) = text.rsplit_once(':')?;
-                let is_address = !host.is_empty() && port.parse::<u16>().is_ok();
-                is_address.then(|| Self::Tcp(text.to_owned()))
-            }
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Path::new(path).is_absolute().then(|| Self::Unix(PathBuf::from(path)));
         }
+        let (host, port) = text.rsplit_once(':')?;
+        let is_address = !host.is_empty() && port.parse::<u16>().is_ok();
+        is_address.then(|| Self::Tcp(text.to_owned()))
     }
 }
 

@@ -76,7 +76,7 @@ pub struct AnalystOptions {
 
 impl Default for AnalystOptions {
     fn default() -> Self {
-        Self { is_on: true, max: 2, within: Duration::from_secs(120) }
+        Self { is_on: true, max: 2, within: Duration::from_mins(2) }
     }
 }
 

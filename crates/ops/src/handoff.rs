@@ -152,11 +152,7 @@ pub struct HandoffOptions {
 
 impl Default for HandoffOptions {
     fn default() -> Self {
-        Self {
-            max_open: 64,
-            chat_within: Duration::from_secs(120),
-            within: Duration::from_secs(90),
-        }
+        Self { max_open: 64, chat_within: Duration::from_mins(2), within: Duration::from_secs(90) }
     }
 }
 

@@ -22,6 +22,7 @@ pub mod egress;
 mod events;
 pub mod findings;
 pub mod handoff;
+pub mod inbox;
 pub mod memory;
 mod messages;
 mod nodes;

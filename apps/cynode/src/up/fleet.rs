@@ -20,7 +20,7 @@ use crate::cli::UpArgs;
 /// When each child, in the order of stopping, has had its share of the time; all stay asked to
 /// stop, and what is left at the last of these moments is killed.
 const SHARES: [Duration; 4] = [
-    Duration::from_millis(1000),
+    Duration::from_secs(1),
     Duration::from_millis(2250),
     Duration::from_millis(3250),
     Duration::from_secs(4),

@@ -93,7 +93,7 @@ async fn events_of_a_chat_come_line_by_line_however_they_are_cut() {
     let tasks = Tasks::new();
     let cut = post(|| async {
         let pieces = ["{\"event\":\"del", "ta\",\"text\":\"a\"}\n{\"event\":\"done\"", "}\n"];
-        let pieces = pieces.map(|piece| Ok::<_, std::convert::Infallible>(piece));
+        let pieces = pieces.map(Ok::<_, std::convert::Infallible>);
         axum::body::Body::from_stream(stream::iter(pieces))
     });
     let address = process(&tasks, Router::new().route("/v1/handoff/chat", cut)).await;

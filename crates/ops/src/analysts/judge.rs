@@ -218,8 +218,8 @@ mod tests {
         let verdict = merged(by_rule(), &all, None);
 
         let statuses: Vec<_> = verdict.findings.iter().map(|finding| finding.status).collect();
-        use FindingStatus::{Fail, Pass};
-        assert_eq!(statuses, [Pass, Pass, Fail]);
+        let expected = [FindingStatus::Pass, FindingStatus::Pass, FindingStatus::Fail];
+        assert_eq!(statuses, expected);
         assert_eq!(verdict.status, VerdictStatus::Fail);
         assert_eq!(verdict.findings[2].message, "seen");
         assert_eq!(verdict.recommended_actions, ["mend it"]);

@@ -15,7 +15,7 @@ use crate::skills;
 use crate::tasks::{self, TaskError};
 
 /// How much longer than its handoff a token lives, should nobody be left to end it.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// A context, and the token in it that has to be ended.
 pub(super) struct Prepared {

@@ -23,7 +23,7 @@ use crate::signals::Topic;
 use crate::{Caller, Signals};
 
 /// How long a plan that nobody fetched is kept.
-const KEPT: Duration = Duration::from_secs(600);
+const KEPT: Duration = Duration::from_mins(10);
 /// How often the project manager is asked in all while it is away, and how long it is waited for.
 const TRIES: u32 = 4;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);

@@ -2,12 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
 
 mod agents;
+mod analyst_processes;
 mod analysts;
 mod audit;
 mod catalogue;
 mod chat;
 mod driving;
 mod egress;
+mod handoff;
+mod inbox;
 mod messages;
 mod preferences;
 mod questions;

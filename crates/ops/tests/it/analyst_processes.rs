@@ -1,0 +1,156 @@
+//! Analysts as the orchestrator starts them, by a launcher that is scripted.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::JobId;
+use cynode_ops::Signals;
+use cynode_ops::agents::AgentError;
+use cynode_ops::analysts::{AnalystOptions, AnalystRequestError, Analysts, Launcher};
+use cynode_ops::handoff::{HandoffOptions, Handoffs, Nobody};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::catalogue::Catalogue;
+
+/// Keeps what analysts are given, and lets each work until it may end.
+struct Scripted {
+    given: Mutex<Vec<Value>>,
+    working: AtomicUsize,
+    most: AtomicUsize,
+    may_end: Semaphore,
+    ended: AtomicUsize,
+}
+
+#[async_trait]
+impl Launcher for Scripted {
+    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, String> {
+        self.given.lock().unwrap().push(handoff);
+        let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        self.may_end.acquire().await.unwrap().forget();
+        self.working.fetch_sub(1, Ordering::SeqCst);
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        Ok(json!({ "status": "pass", "findings": [] }))
+    }
+}
+
+struct Verified {
+    its: Catalogue,
+    launcher: Arc<Scripted>,
+    analysts: Analysts,
+}
+
+impl Verified {
+    async fn with(options: AnalystOptions) -> Self {
+        let mut its = Catalogue::new().await;
+        let asked = json!({
+            "input_mode": "commands", "commands": ["true"],
+            "acceptance_criteria": [
+                { "kind": "exit_code", "equals": 0 },
+                { "kind": "text", "description": "it reads well" },
+            ],
+        });
+        let asked = serde_json::from_value(asked).unwrap();
+        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let handoffs = Handoffs::new(
+            (store.clone(), clock, signals.clone()),
+            Arc::new(Nobody),
+            HandoffOptions::default(),
+        );
+        let launcher = Arc::new(Scripted {
+            given: Mutex::default(),
+            working: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+            may_end: Semaphore::new(0),
+            ended: AtomicUsize::new(0),
+        });
+        let analysts = Analysts::new((store, signals), handoffs, launcher.clone(), options);
+        Self { its, launcher, analysts }
+    }
+
+    /// A job of the task that has ended.
+    async fn job(&self) -> JobId {
+        let job = self.its.job().await;
+        self.its.close(job).await;
+        job
+    }
+
+    async fn until(&self, count: usize, of: impl Fn(&Scripted) -> usize) {
+        while of(&self.launcher) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it() {
+    let verified = Verified::with(AnalystOptions::default()).await;
+    let job = verified.job().await;
+
+    verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    verified.until(1, |it| it.given.lock().unwrap().len()).await;
+
+    let given = verified.launcher.given.lock().unwrap()[0].clone();
+    let token = given["context"]["agent_token"].as_str().unwrap().to_owned();
+    let agents = &verified.its.world.agents;
+    let identity = agents.authenticate(&token).await.unwrap();
+    assert!(token.starts_with("cyn_pa_"));
+    assert_eq!(identity.task, Some(verified.its.task.id));
+    assert_eq!(identity.user, verified.its.bob().user);
+    assert_eq!(given["body"]["criteria"], json!(["it reads well"]));
+    assert_eq!(given["body"]["job_id"], json!(job));
+    verified.launcher.may_end.add_permits(1);
+    while !matches!(agents.authenticate(&token).await, Err(AgentError::BadToken)) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn no_more_analysts_work_at_once_than_allowed() {
+    let options = AnalystOptions { max: 1, ..AnalystOptions::default() };
+    let verified = Verified::with(options).await;
+    for _ in 0..3 {
+        let job = verified.job().await;
+        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    }
+
+    verified.launcher.may_end.add_permits(3);
+    verified.until(3, |it| it.ended.load(Ordering::SeqCst)).await;
+
+    assert_eq!(verified.launcher.most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn asking_twice_for_an_analyst_is_asking_once() {
+    let verified = Verified::with(AnalystOptions::default()).await;
+    let job = verified.job().await;
+
+    for _ in 0..2 {
+        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    }
+    verified.launcher.may_end.add_permits(2);
+    verified.until(1, |it| it.ended.load(Ordering::SeqCst)).await;
+
+    assert_eq!(verified.launcher.given.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on() {
+    let off = AnalystOptions { is_on: false, ..AnalystOptions::default() };
+    let off = Verified::with(off).await;
+    let on = Verified::with(AnalystOptions::default()).await;
+    let (ended, open) = (on.job().await, on.its.job().await);
+
+    let refused = off.analysts.request(off.its.bob(), off.job().await).await.unwrap_err();
+    assert!(matches!(refused, AnalystRequestError::Off), "{refused}");
+    let refused = on.analysts.request(&on.its.eve, ended).await.unwrap_err();
+    assert!(matches!(refused, AnalystRequestError::NoJob), "{refused}");
+    let refused = on.analysts.request(on.its.bob(), open).await.unwrap_err();
+    assert!(matches!(refused, AnalystRequestError::Nothing(_)), "{refused}");
+    assert!(on.launcher.given.lock().unwrap().is_empty());
+}

@@ -1,0 +1,223 @@
+//! Handing work to a project manager that is scripted.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_ops::Signals;
+use cynode_ops::agents::AgentError;
+use cynode_ops::handoff::{
+    ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager, Subject,
+};
+use cynode_store::DecisionStore;
+use cynode_wire::handoff::{
+    ChatEvent, ChatHandoff, Choice, DecideHandoff, HandoffKind, Turn, TurnRole,
+};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+
+/// When a test gives up that is about giving up.
+const SOON: Duration = Duration::from_millis(100);
+
+type Says = Result<Value, HandoffError>;
+
+/// Says what it was told to say, last first, and keeps what it was handed.
+#[derive(Default)]
+struct Scripted {
+    says: Mutex<Vec<Says>>,
+    events: Mutex<Vec<ChatEvent>>,
+    handed: Mutex<Vec<(HandoffKind, Value)>>,
+    /// Whether it never answers.
+    is_silent: bool,
+}
+
+#[async_trait]
+impl ProjectManager for Scripted {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(&self, kind: HandoffKind, handoff: Value, _: Duration) -> Says {
+        self.handed.lock().unwrap().push((kind, handoff));
+        if self.is_silent {
+            std::future::pending::<()>().await;
+        }
+        self.says.lock().unwrap().pop().unwrap()
+    }
+
+    async fn chat(&self, handoff: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        self.handed.lock().unwrap().push((HandoffKind::Chat, handoff));
+        let events: Vec<_> = self.events.lock().unwrap().drain(..).map(Ok).collect();
+        Ok(stream::iter(events).chain(stream::pending()).boxed())
+    }
+}
+
+struct Handing {
+    its: Catalogue,
+    manager: Arc<Scripted>,
+    handoffs: Handoffs,
+}
+
+impl Handing {
+    async fn to(manager: Scripted) -> Self {
+        Self::with(manager, HandoffOptions::default()).await
+    }
+
+    async fn with(manager: Scripted, options: HandoffOptions) -> Self {
+        let its = Catalogue::new().await;
+        let manager = Arc::new(manager);
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let handoffs = Handoffs::new((store, clock, signals), manager.clone(), options);
+        Self { its, manager, handoffs }
+    }
+
+    fn subject(&self) -> Subject {
+        let caller = self.its.bob().clone();
+        Subject { task: Some(self.its.task.id), ..Subject::of(caller, "trace".to_owned()) }
+    }
+
+    async fn decide(&self) -> Result<String, HandoffError> {
+        let choices = vec![Choice { key: "a".to_owned(), text: "A".to_owned() }];
+        let question = "?".to_owned();
+        let body = DecideHandoff { question, choices, facts: Value::Null, preference: None };
+        Ok(self.handoffs.decide(&self.subject(), body).await?.choice)
+    }
+
+    fn handed(&self) -> Vec<Value> {
+        self.manager.handed.lock().unwrap().iter().map(|(_, handoff)| handoff.clone()).collect()
+    }
+
+    async fn is_valid(&self, token: &str) -> bool {
+        !matches!(self.its.world.agents.authenticate(token).await, Err(AgentError::BadToken))
+    }
+}
+
+fn chosen() -> Value {
+    let decision = json!({ "purpose": "choose", "by": "rule", "reason": "r", "input_hash": "00" });
+    json!({ "choice": "a", "reason": "r", "decisions": [decision] })
+}
+
+fn away() -> HandoffError {
+    HandoffError::Away("it starts".to_owned())
+}
+
+fn token_of(handoff: &Value) -> String {
+    handoff["context"]["agent_token"].as_str().unwrap().to_owned()
+}
+
+fn hello() -> ChatHandoff {
+    let turn = Turn { role: TurnRole::User, content: "hello".to_owned() };
+    ChatHandoff { messages: vec![turn] }
+}
+
+#[tokio::test]
+async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it() {
+    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
+    let handing = Handing::to(manager).await;
+
+    let choice = handing.decide().await.unwrap();
+
+    assert_eq!(choice, "a");
+    let handed = handing.handed().remove(0);
+    let context = &handed["context"];
+    assert_eq!(context["user"]["handle"], "bob");
+    assert_eq!(context["task"]["id"], json!(handing.its.task.id));
+    assert!(context["project"]["slug"].is_string(), "{context:#}");
+    assert!(context["preferences"]["sources"].is_object(), "{context:#}");
+    assert!(context["skill"].as_str().unwrap().contains("CyNode"));
+    assert!(token_of(&handed).starts_with("cyn_pm_"));
+    assert!(!handing.is_valid(&token_of(&handed)).await, "the token outlives its handoff");
+    let task = handing.its.task.id;
+    let kept: Result<_, cynode_store::Error> = handing
+        .its
+        .world
+        .store
+        .read(move |tx| Box::pin(async move { tx.decision_list(task, 10).await }))
+        .await;
+    let kept = kept.unwrap();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        (&*kept[0].handoff, &*kept[0].purpose, &*kept[0].trace_id),
+        ("decide", "choose", "trace")
+    );
+}
+
+#[tokio::test]
+async fn only_work_that_was_not_begun_is_handed_over_again() {
+    let lost = HandoffError::Lost("it died".to_owned());
+    let manager = Scripted {
+        says: Mutex::new(vec![Ok(chosen()), Err(away()), Err(away())]),
+        ..Scripted::default()
+    };
+    let patient = Handing::to(manager).await;
+    let manager =
+        Scripted { says: Mutex::new(vec![Ok(chosen()), Err(lost)]), ..Scripted::default() };
+    let careful = Handing::to(manager).await;
+
+    assert_eq!(patient.decide().await.unwrap(), "a");
+    let refused = careful.decide().await.unwrap_err();
+
+    assert_eq!(patient.handed().len(), 3);
+    assert!(matches!(refused, HandoffError::Lost(_)), "{refused}");
+    assert_eq!(careful.handed().len(), 1);
+}
+
+#[tokio::test]
+async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends() {
+    let manager = Scripted { is_silent: true, ..Scripted::default() };
+    let options = HandoffOptions { within: SOON, ..HandoffOptions::default() };
+    let handing = Handing::with(manager, options).await;
+
+    let refused = handing.decide().await.unwrap_err();
+
+    assert!(matches!(refused, HandoffError::Timeout(_)), "{refused}");
+    assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
+}
+
+#[tokio::test]
+async fn no_more_handoffs_are_open_than_allowed() {
+    let options = HandoffOptions { max_open: 1, within: SOON, ..HandoffOptions::default() };
+    let handing = Handing::with(Scripted::default(), options).await;
+    let open = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
+
+    let refused = handing.decide().await.unwrap_err();
+    drop(open);
+
+    assert!(matches!(refused, HandoffError::Busy { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
+    let events = vec![ChatEvent::Delta { text: "he".to_owned() }];
+    let manager = Scripted { events: Mutex::new(events), ..Scripted::default() };
+    let handing = Handing::to(manager).await;
+    let mut answer = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
+    let token = token_of(&handing.handed()[0]);
+    assert_eq!(answer.next().await, Some(ChatEvent::Delta { text: "he".to_owned() }));
+    assert!(handing.is_valid(&token).await);
+
+    drop(answer);
+
+    while handing.is_valid(&token).await {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
+    let handing = Handing::to(Scripted::default()).await;
+    let stranger = cynode_ops::Caller::on_behalf_of(
+        cynode_domain::ids::UserId::generate(),
+        "eve".to_owned(),
+        false,
+    );
+    let subject = Subject { caller: stranger, ..handing.subject() };
+
+    let refused = handing.handoffs.chat(&subject, hello()).await.unwrap_err();
+
+    assert!(matches!(refused, HandoffError::Invalid(_)), "{refused}");
+    assert!(handing.handed().is_empty());
+}
