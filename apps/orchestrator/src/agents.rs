@@ -10,7 +10,7 @@ use cynode_runtime::clock::SharedClock;
 
 use crate::OrchestratorOptions;
 use crate::analysts::Processes;
-use crate::manager::{Address, Instances};
+use crate::instances::{Address, Instances};
 use crate::secrets::handoff_secret;
 
 /// How work reaches the project manager and its analysts.

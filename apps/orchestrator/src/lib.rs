@@ -9,9 +9,9 @@
 mod agents;
 mod analysts;
 mod cli;
+mod egress;
 mod gateway;
-mod manager;
-mod models;
+mod instances;
 mod options;
 mod processes;
 mod secrets;

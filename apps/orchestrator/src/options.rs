@@ -11,7 +11,7 @@ use cynode_ops::handoff::HandoffOptions;
 use cynode_runtime::config::{Fault, Section};
 use serde::{Deserialize, Serialize};
 
-use crate::manager::Address;
+use crate::instances::Address;
 
 /// How the orchestrator runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -28,8 +28,8 @@ use tokio::net::TcpListener;
 
 use crate::OrchestratorOptions;
 use crate::agents::agents;
+use crate::egress::models;
 use crate::gateway::{self, Assembled, Shared};
-use crate::models::models;
 use crate::secrets::service_tokens;
 
 /// How long open requests may take to end once the process is asked to stop.
