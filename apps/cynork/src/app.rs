@@ -11,7 +11,7 @@ use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
-    agent_token, audit, auth, brain, chat, creds, models, nodes, prefs, project, rules, runs,
+    agent_token, audit, auth, brain, chat, creds, nodes, prefs, project, providers, rules, runs,
     servers, setting, status, task, token, tools,
 };
 
@@ -63,7 +63,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Rules(command) => rules::run(command, &mut app).await,
         Command::Access(command) => rules::run_access(command, &mut app).await,
         Command::Audit(command) => audit::run(command, &mut app).await,
-        Command::Models(command) => models::run(command, &mut app).await,
+        Command::Models(command) => providers::run(command, &mut app).await,
         Command::Creds(command) => creds::run(command, &mut app).await,
         Command::Brain(command) => brain::run(command, &mut app).await,
         Command::Prefs(command) => prefs::run(command, &mut app).await,

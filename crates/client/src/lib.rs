@@ -7,11 +7,11 @@
 
 mod auth;
 mod chat;
+mod egress;
 mod error;
 mod events;
 mod gateway;
 mod mcp;
-mod models;
 mod nodes;
 mod request;
 mod runs;

@@ -42,7 +42,7 @@ use lanes::Lanes;
 use snapshot::Snapshot;
 
 pub use cynode_llm::ProviderError;
-pub use cynode_wire::models::ModelView;
+pub use cynode_wire::providers::ModelView;
 pub use inference::Inference;
 pub use look::CallsError;
 pub use providers::ProviderAdminError;

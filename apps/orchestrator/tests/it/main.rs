@@ -15,6 +15,7 @@ mod cancel;
 mod chat;
 mod console;
 mod documents;
+mod egress;
 mod events;
 mod fencing;
 mod first_run;
@@ -23,7 +24,6 @@ mod harness;
 mod health;
 mod job_tokens;
 mod mcp;
-mod models;
 mod nodes;
 mod payloads;
 mod preferences;
@@ -71,6 +71,7 @@ on_both_engines! {
         without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
         the_manager_sees_its_tools_and_is_refused_those_of_sandboxes,
         with_a_model_the_manager_acts_through_the_gateway_and_shows_it,
+        big_work_is_planned_and_its_components_are_written_through_tools,
         a_decision_is_thought_through_egress_and_falls_back_with_its_reason,
     }
     chat {
@@ -90,7 +91,7 @@ on_both_engines! {
         a_conversation_is_read_back_by_its_owner_only,
         a_new_thread_is_begun_and_added_to,
     }
-    models {
+    egress {
         providers_are_managed_and_tried_by_administrators_alone,
         a_secret_goes_in_and_never_comes_out,
         an_agent_asks_a_model_with_its_token_and_it_is_on_record,

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_ops::egress::Egress;
-use cynode_wire::models::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use cynode_wire::problem::Problem;
+use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

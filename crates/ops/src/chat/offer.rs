@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use cynode_wire::models::ModelsView;
 use cynode_wire::openai::{ChatCompletion, ChatRequest, ModelEntry};
+use cynode_wire::providers::ModelsView;
 
 use super::{Chat, ChatError, MANAGER_MODEL};
 use crate::Caller;

@@ -2,7 +2,7 @@
 
 use cynode_llm::ProviderError;
 use cynode_store::ModelProvider;
-use cynode_wire::models::{ModelView, ModelsView, SilentProvider};
+use cynode_wire::providers::{ModelView, ModelsView, SilentProvider};
 use futures_util::future::join_all;
 
 use super::choose::{self, Candidate, Lists, Named};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cynode_store::ModelProvider;
-use cynode_wire::models::Price;
 use cynode_wire::openai::Usage;
+use cynode_wire::providers::Price;
 use serde_json::Value;
 
 /// Prices in US dollars for a million tokens, input and output, by the beginning of a model's name. They

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cynode_domain::model::ProviderUse;
 use cynode_llm::{BadEndpoint, Endpoint, ProviderError, connect, usual_address};
 use cynode_store::{AccessChange, ModelProvider, ModelProviderStore, RuleStore, SettingStore, Tx};
-use cynode_wire::models::{Price, ProviderTestView, ProviderView, PutProvider};
+use cynode_wire::providers::{Price, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 use tokio::time::Instant;
 use url::{Host, Url};

@@ -3,8 +3,8 @@
 use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
 use cynode_store::{InferenceCall, InferenceStore, Store};
-use cynode_wire::models::Price;
 use cynode_wire::openai::Usage;
+use cynode_wire::providers::Price;
 use tokio::time::Instant;
 
 use super::prices::cost_micro_usd;

@@ -11,11 +11,11 @@ use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, Pr
 use cynode_runtime::tasks::Tasks;
 use cynode_store::{ChatRecord, ChatRecordStore};
 use cynode_wire::handoff::{ChatEvent, HandoffKind, HandoffUsage};
-use cynode_wire::models::{ModelView, ModelsView};
 use cynode_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Choice, Delta, Usage,
 };
 use cynode_wire::page::PageQuery;
+use cynode_wire::providers::{ModelView, ModelsView};
 use cynode_wire::threads::{ThreadMessageView, ThreadQuery, ThreadView};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;

@@ -8,8 +8,8 @@ use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_ops::egress::{EgressError, Inference, ProviderAdminError, ProviderError, Routing};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals};
-use cynode_wire::models::PutProvider;
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
+use cynode_wire::providers::PutProvider;
 use cynode_wire::rules::CreateRule;
 use serde_json::json;
 

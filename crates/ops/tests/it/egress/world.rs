@@ -21,8 +21,8 @@ use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::auth::CreateUser;
 use cynode_wire::credentials::{CredentialView, GivenSecret, SetCredential};
-use cynode_wire::models::PutProvider;
 use cynode_wire::openai::{ChatMessage, ChatRequest};
+use cynode_wire::providers::PutProvider;
 use cynode_wire::settings::SetSetting;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -155,7 +155,8 @@ pub(super) fn open(provider: &ScriptedProvider) -> PutProvider {
         allow: Some(ProviderUse::Everyone),
         models: vec!["m".to_owned()],
         concurrency: None,
-        prices: [("m".to_owned(), cynode_wire::models::Price { input: 1.0, output: 2.0 })].into(),
+        prices: [("m".to_owned(), cynode_wire::providers::Price { input: 1.0, output: 2.0 })]
+            .into(),
     }
 }
 

@@ -162,6 +162,7 @@ fn call(user: UserId, run: Option<RunId>, cost: Option<i64>) -> InferenceCall {
 
 pub(crate) async fn calls_to_models_are_summed_and_listed_under_every_filter(store: Store) {
     let (ada, bob, run) = (UserId::generate(), UserId::generate(), RunId::generate());
+    let (first, second) = (call(ada, Some(run), Some(30)), call(bob, Some(run), Some(4)));
     let plan = InferenceCall {
         purpose: "plan".to_owned(),
         created_at: at(20),
@@ -176,7 +177,7 @@ pub(crate) async fn calls_to_models_are_summed_and_listed_under_every_filter(sto
         error: Some("no".to_owned()),
         ..call(bob, None, None)
     };
-    let all = [call(ada, Some(run), Some(30)), call(bob, Some(run), Some(4)), plan, refused];
+    let all = [first, second, plan, refused];
     for row in all.clone() {
         change!(store, tx => tx.inference_append(&row).await);
     }
@@ -185,12 +186,7 @@ pub(crate) async fn calls_to_models_are_summed_and_listed_under_every_filter(sto
         (InferenceFilter { user: Some(ada), ..Default::default() }, vec![2, 0], 30, 1),
         (InferenceFilter { run: Some(run), ..Default::default() }, vec![1, 0], 34, 0),
         (InferenceFilter { task: all[1].task, ..Default::default() }, vec![1], 4, 0),
-        (
-            InferenceFilter { purpose: Some("plan".to_owned()), ..Default::default() },
-            vec![2],
-            0,
-            1,
-        ),
+        (InferenceFilter { purpose: Some("plan".to_owned()), ..Default::default() }, vec![2], 0, 1),
         (InferenceFilter { since: Some(at(20)), ..Default::default() }, vec![2], 0, 1),
     ];
     for (filter, expected, cost_micro_usd, unpriced) in filters {
@@ -203,8 +199,7 @@ pub(crate) async fn calls_to_models_are_summed_and_listed_under_every_filter(sto
         let tokens = i64::try_from(with_tokens).unwrap();
         let calls = i64::try_from(expected.len()).unwrap();
         let (input_tokens, output_tokens) = (10 * tokens, 5 * tokens);
-        let right =
-            InferenceSums { calls, input_tokens, output_tokens, cost_micro_usd, unpriced };
+        let right = InferenceSums { calls, input_tokens, output_tokens, cost_micro_usd, unpriced };
         assert_eq!(sums, right, "{filter:?}");
     }
     let (filter, before) = (InferenceFilter::default(), Some(all[2].id));

@@ -3,11 +3,11 @@
 use cynode_domain::ids::CredentialId;
 use cynode_wire::credentials::{CredentialView, RotateCredential, RotatedKeyView, SetCredential};
 use cynode_wire::inferences::{InferenceQuery, InferencesView};
-use cynode_wire::models::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use cynode_wire::page::Page;
 use cynode_wire::preferences::{
     EffectiveQuery, EffectiveView, PreferenceQuery, PreferenceScope, PreferenceView, PutPreference,
 };
+use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use reqwest::Method;
 
 use crate::request::{read, send};

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use cynode_domain::model::{ProviderKind, ProviderUse};
-use cynode_wire::models::{ModelsView, ProviderTestView, ProviderView, PutProvider};
+use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 
 use crate::app::App;
@@ -156,7 +156,7 @@ fn render_test(view: &ProviderTestView, look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeDelta};
-    use cynode_wire::models::{ModelView, SilentProvider};
+    use cynode_wire::providers::{ModelView, SilentProvider};
 
     use super::*;
 

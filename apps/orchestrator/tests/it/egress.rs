@@ -5,7 +5,7 @@ use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_wire::agents::BindingView;
 use cynode_wire::credentials::{GivenSecret, RotateCredential, SetCredential};
 use cynode_wire::inferences::InferenceQuery;
-use cynode_wire::models::PutProvider;
+use cynode_wire::providers::PutProvider;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
