@@ -12,7 +12,7 @@ use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_wire::agents::BindingView;
 use cynode_wire::handoff::{
     AgentRole, ChatEvent, ChatHandoff, ContinueRunHandoff, DecidedBy, Handoff, HandoffContext,
-    Turn, TurnRole,
+    PlanHandoff, PlanOutcome, Turn, TurnRole,
 };
 use cynode_wire::steering::AskPerson;
 use futures_util::StreamExt as _;
@@ -20,7 +20,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Harness};
-use crate::mcp::issue;
+use crate::mcp::{Mcp, issue};
 
 /// The project manager, as its process would make it.
 fn agent(harness: &Harness) -> Agent {
@@ -184,6 +184,57 @@ pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_
         Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=chat")).await.body;
     assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
     assert_eq!(calls["calls"]["items"][0]["agent"], "pm");
+}
+
+pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_tools(
+    harness: Harness,
+) {
+    let provider = ScriptedProvider::start();
+    provide(&harness, &provider).await;
+    let part = |name: &str, needs: &[&str]| {
+        json!({
+            "name": name, "description": "a part", "priority": 0, "dependencies": needs,
+            "skipDesign": true, "skipReview": false,
+        })
+    };
+    let scoped = json!({
+        "scope": "large", "estimated_files": 30, "components_affected": ["api", "ui"],
+        "reasoning": "several parts",
+    });
+    let planned = json!({ "commands": ["make"], "assumptions": ["it builds"], "question": "" });
+    provider.script([
+        Said::call("respond", planned),
+        Said::call("respond", scoped),
+        Said::call("respond", json!({ "components": [part("ui", &["api"]), part("api", &[])] })),
+    ]);
+    let task = harness.task().await;
+    let mut context = context(&harness).await;
+    context.task = serde_json::from_value(json!({
+        "id": task.id, "name": task.task_name, "status": "running", "prompt": "",
+        "acceptance_criteria": [{ "kind": "text", "description": "it is easy on the eyes" }],
+    }))
+    .unwrap();
+    let prompt = "Add a dark mode to every page".to_owned();
+    let body = PlanHandoff { prompt, expected_outputs: vec![] };
+
+    let answer = agent(&harness).plan(&Handoff { context, body }).await.unwrap();
+
+    assert!(matches!(&answer.outcome, PlanOutcome::Planned { steps, .. } if steps.len() == 1));
+    let by: Vec<_> = answer.decisions.iter().map(|d| (d.purpose.as_str(), d.by)).collect();
+    let (rule, model) = (DecidedBy::Rule, DecidedBy::Model);
+    assert_eq!(
+        by,
+        [
+            ("plan", model),
+            ("classify", rule),
+            ("assess_scope", model),
+            ("identify_components", model)
+        ]
+    );
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;
+    assert_eq!(units["items"][0]["component"], "api", "{units}");
+    assert!(provider.saw("it is easy on the eyes"));
 }
 
 pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its_reason(
