@@ -111,14 +111,15 @@ impl Orchestrator {
         });
         let server = axum::serve(listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
-        let work = async {
+        // Whoever awaits this need not carry all of it along.
+        let work = Box::pin(async {
             let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
             let upkeep = self.exporter.keep_up(shutdown.clone());
             let calls = self.gateway.run(shutdown.clone());
             let (outcome, (), (), ()) = tokio::join!(server, sweeps, upkeep, calls);
             self.background.finish(GRACE).await;
             outcome.context("serving failed")
-        };
+        });
         let overdue = async {
             shutdown.triggered().await;
             tokio::time::sleep(GRACE).await;
