@@ -11,6 +11,8 @@ mod callers;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod chat;
+#[cfg(test)]
 mod console;
 #[cfg(test)]
 mod counting;

@@ -4,7 +4,7 @@
 use chrono::TimeDelta;
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
 use cynode_store::{
-    ChatRecord, ChatRecordStore, ProjectStore, Store, Thread, ThreadMessage, ThreadStore, Tx,
+    ChatRecord, ChatRecordStore, ProjectStore, Thread, ThreadMessage, ThreadStore, Tx,
 };
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
 use serde_json::{Map, Value, json};
@@ -30,33 +30,38 @@ pub(super) struct Surroundings {
 }
 
 impl Chat {
-    /// Reads where a turn takes place.
-    pub(super) async fn look_around(&self, call: &ChatCall) -> Result<Surroundings, ChatError> {
-        let project = match &call.project {
-            Some(_) => None,
-            None => Some(default_project(&self.store, call, self.clock.now()).await?),
-        };
-        let (call, now) = (call.clone(), self.clock.now());
+    /// Reads where a turn takes place. The default project is made when first needed.
+    pub(super) async fn look_around(&self, turn: &Turn) -> Result<Surroundings, ChatError> {
+        if let Some(found) = self.look(turn).await? {
+            return Ok(found);
+        }
+        let (user, now) = (turn.call.caller.user, self.clock.now());
+        self.store.write(move |tx| Box::pin(projects::default_of(tx, user, now))).await?;
+        let gone = || ChatError::UnknownProject("default".to_owned());
+        self.look(turn).await?.ok_or_else(gone)
+    }
+
+    /// The same; nothing if the caller has no default project yet, and means it.
+    async fn look(&self, turn: &Turn) -> Result<Option<Surroundings>, ChatError> {
+        let (call, now) = (turn.call.clone(), self.clock.now());
+        // Models are told what the client sends, and nothing else.
+        let needs_past = turn.is_for_manager() || call.is_repeat;
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let project = match (project, &call.project) {
-                        (Some(project), _) => project,
-                        (None, wanted) => {
-                            let wanted = wanted.as_deref().unwrap_or_default();
-                            projects::find(tx, &call.caller, wanted).await?.id
-                        }
-                    };
+                    let Some(project) = project_of(tx, &call).await? else { return Ok(None) };
                     let about = Subject::Project(project);
                     let preferences = preferences::with_sources(tx, &call.caller, about).await?;
                     let latest = tx.thread_latest(call.caller.user, project).await?;
                     let live = latest.as_ref().filter(|thread| now - thread.updated_at < IDLE);
                     let before = match live {
-                        Some(thread) => tx.thread_tail(thread.id, MAX_MESSAGES).await?,
-                        None => vec![],
+                        Some(thread) if needs_past => {
+                            tx.thread_tail(thread.id, MAX_MESSAGES).await?
+                        }
+                        Some(_) | None => vec![],
                     };
                     let routing = Routing::from_preferences(None, &preferences.effective);
-                    Ok(Surroundings { project, routing, latest, before })
+                    Ok(Some(Surroundings { project, routing, latest, before }))
                 })
             })
             .await
@@ -168,26 +173,13 @@ fn record(turn: &Turn, failure: Option<&ChatError>) -> ChatRecord {
     }
 }
 
-/// The caller's default project, made when first needed.
-async fn default_project(
-    store: &Store,
-    call: &ChatCall,
-    now: chrono::DateTime<chrono::Utc>,
-) -> Result<ProjectId, ChatError> {
-    let user = call.caller.user;
-    let found: Option<ProjectId> = store
-        .read(move |tx| {
-            Box::pin(async move {
-                let found = tx.project_default_of(user).await?;
-                Ok::<_, cynode_store::Error>(found.map(|project| project.id))
-            })
-        })
-        .await?;
-    if let Some(project) = found {
-        return Ok(project);
-    }
-    let made = store.write(move |tx| Box::pin(projects::default_of(tx, user, now))).await?;
-    Ok(made.id)
+/// The project that a call names, or the caller's default one if there is one.
+async fn project_of(tx: &mut Tx, call: &ChatCall) -> Result<Option<ProjectId>, ChatError> {
+    let found = match &call.project {
+        Some(wanted) => Some(projects::find(tx, &call.caller, wanted).await?),
+        None => tx.project_default_of(call.caller.user).await?,
+    };
+    Ok(found.map(|project| project.id))
 }
 
 /// Begins a thread; somebody else may have begun the same at this moment, and theirs is the one then.

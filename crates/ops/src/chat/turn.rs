@@ -157,7 +157,7 @@ impl Chat {
     /// Everything before anybody is asked.
     async fn begin(&self, turn: &mut Turn, request: &mut ChatRequest) -> Result<Place, ChatError> {
         check(request)?;
-        let surroundings = self.look_around(&turn.call).await?;
+        let surroundings = self.look_around(turn).await?;
         turn.project = Some(surroundings.project);
         turn.kinds = clean(request);
         let place = self.hear_user(turn, surroundings, request).await?;

@@ -20,7 +20,7 @@ async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
     }
     assert_eq!(world.threads().await.len(), 1);
 
-    world.world.clock.advance(Duration::from_mins(120));
+    world.world.clock.advance(Duration::from_hours(2));
     world.ask(MODEL, "a new day").await.unwrap();
 
     assert_eq!(world.threads().await.len(), 2);

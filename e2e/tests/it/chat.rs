@@ -1,0 +1,107 @@
+//! Chat with the whole system: people at a terminal, programs, and what stays of what they said.
+
+use std::fs;
+use std::path::Path;
+
+use cynode_testkit::planted_secrets;
+use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::openai::{ChatMessage, ChatRequest};
+use serde_json::json;
+
+use crate::system::{PATIENCE, System};
+use crate::work::closed;
+
+const MANAGER: &str = "cynodeai.pm";
+const MODEL: &str = "scripted/scripted-model";
+
+fn asking(model: &str, text: &str) -> ChatRequest {
+    ChatRequest {
+        model: Some(model.to_owned()),
+        messages: vec![ChatMessage::text("user", text)],
+        ..ChatRequest::default()
+    }
+}
+
+async fn provide(system: &System, provider: &ScriptedProvider) {
+    let body = json!({
+        "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
+        "models": ["scripted-model"],
+    });
+    let body = serde_json::from_value(body).unwrap();
+    system.client.provider_put("scripted", &body).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_asked_for_in_chat_is_created_and_runs_to_its_end() {
+    let system = System::new().await;
+
+    let asked = system.cynork(&["chat", "-m", "run: echo hello"]).fine();
+    let tasks = system.cynork(&["task", "list", "-o", "json"]).fine().json();
+    let name = tasks["items"][0]["task_name"].as_str().unwrap().to_owned();
+    let id = tasks["items"][0]["id"].as_str().unwrap().parse().unwrap();
+    let view = closed(&system.client, id, PATIENCE).await;
+    let told = system.cynork(&["chat", "-m", &format!("status of {name}")]).fine();
+
+    assert!(asked.stdout.contains(&name), "{asked:?}");
+    assert_eq!(view.status, "completed");
+    assert!(told.stdout.contains("completed"), "{told:?}");
+}
+
+#[tokio::test]
+async fn chat_answers_from_standard_input_and_as_json() {
+    let system = System::new().await;
+    let provider = ScriptedProvider::saying("It is warm in Rome.");
+    provide(&system, &provider).await;
+
+    let text = system.cynork(&["chat", "--model", MODEL, "-m", "How warm is it?"]).fine();
+    let json = ["chat", "--model", MODEL, "-m", "How warm is it?", "-o", "json"];
+    let json = system.cynork(&json).fine().json();
+    let unknown = system.cynork(&["chat", "--model", "gpt-9", "-m", "hi"]);
+
+    assert_eq!(text.stdout, "It is warm in Rome.\n");
+    assert_eq!(json["choices"][0]["message"]["content"], "It is warm in Rome.");
+    assert_eq!(unknown.code, 4, "{unknown:?}");
+}
+
+#[tokio::test]
+async fn no_secret_said_in_chat_is_in_any_file_of_the_system_or_told_to_a_model() {
+    let system = System::new().await;
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Answer::text("Do not paste secrets."));
+    provide(&system, &provider).await;
+    for secret in planted_secrets() {
+        for model in [MODEL, MANAGER] {
+            system.client.chat(None, &asking(model, &secret.text)).await.unwrap();
+        }
+        // Refusals and their logs hold none either.
+        let unknown = asking("nobody/none", &secret.text);
+        system.client.chat(None, &unknown).await.unwrap_err();
+    }
+
+    let files = files_below(system.data_dir());
+    assert!(files.iter().any(|(_, bytes)| contains(bytes, "SECRET_REDACTED")));
+    for secret in planted_secrets() {
+        assert!(!provider.saw(&secret.needle), "a model was told the {}", secret.name);
+        for (path, bytes) in &files {
+            assert!(!contains(bytes, &secret.needle), "the {} is in {path}", secret.name);
+        }
+    }
+}
+
+/// Every file of a system, the database and all logs among them.
+fn files_below(place: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![];
+    for entry in fs::read_dir(place).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else if path.is_file() {
+            files.push((path.display().to_string(), fs::read(&path).unwrap_or_default()));
+        }
+    }
+    files
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
