@@ -4,6 +4,7 @@ mod replay;
 
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{RunId, TaskId};
+use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 
 use self::replay::ReplayArgs;
@@ -79,10 +80,17 @@ fn row(call: &InferenceView, look: Look) -> Vec<String> {
         call.outcome.to_string(),
         count(call.input_tokens),
         count(call.output_tokens),
-        call.cost_micro_usd.map_or_else(|| "?".to_owned(), usd),
+        cost(call),
         format!("{} ms", call.latency_ms),
         table::short(call.error.as_deref().unwrap_or_default(), 40),
     ]
+}
+
+/// Unknown is not nothing: what was never sent cost nothing.
+fn cost(call: &InferenceView) -> String {
+    let is_sent = !matches!(call.outcome, InferenceOutcome::Denied | InferenceOutcome::OverBudget);
+    let unknown = if is_sent { "?" } else { "-" };
+    call.cost_micro_usd.map_or_else(|| unknown.to_owned(), usd)
 }
 
 fn sums(totals: &InferenceTotals) -> String {
@@ -104,7 +112,6 @@ fn usd(micro: i64) -> String {
 mod tests {
     use chrono::{DateTime, TimeDelta};
     use cynode_domain::ids::{InferenceId, UserId};
-    use cynode_domain::model::InferenceOutcome;
     use cynode_domain::policy::Principal;
     use cynode_wire::page::Page;
 
