@@ -48,7 +48,7 @@ async fn a_task_asked_for_in_chat_is_created_and_runs_to_its_end() {
 }
 
 #[tokio::test]
-async fn chat_answers_from_standard_input_and_as_json() {
+async fn a_model_is_asked_once_from_the_command_line_as_text_and_as_json() {
     let system = System::new().await;
     let provider = ScriptedProvider::saying("It is warm in Rome.");
     provide(&system, &provider).await;
