@@ -11,6 +11,9 @@ use serde_json::Value;
 use crate::actors::Node;
 use crate::harness::{Answer, Harness, asked, commands, refused};
 
+/// Where errors have the shape that clients of OpenAI expect.
+const OF_OPENAI: [&str; 4] = ["/v1/chat/completions", "/v1/models", "/v1/responses", "/v1/egress/"];
+
 fn project(name: &str) -> CreateProject {
     CreateProject { display_name: name.to_owned(), description: String::new() }
 }
@@ -159,10 +162,12 @@ async fn every_documented_route_but_sign_in_refuses_a_request_without_a_token() 
     let mut open = vec![];
     for (method, path, _) in routes(&harness).await {
         let answer = Answer::of(harness.request(method.clone(), &path)).await;
-        if answer.status == 401 && answer.header("www-authenticate").starts_with("Bearer") {
-            answer.refusal(401);
-        } else {
+        if answer.status != 401 || !answer.header("www-authenticate").starts_with("Bearer") {
             open.push(path);
+        } else if OF_OPENAI.iter().any(|prefix| path.starts_with(prefix)) {
+            assert_eq!(answer.body["error"]["code"], "authentication_required", "{path}");
+        } else {
+            answer.refusal(401);
         }
     }
 
