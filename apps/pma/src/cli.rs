@@ -23,8 +23,12 @@ pub struct Cli {
         help = "Where work is handed over: unix:/path or a loopback host:port [default: run/pma/<role>.sock in the data directory]"
     )]
     pub listen: Option<String>,
-    /// Address of the orchestrator [default: <http://127.0.0.1:12080>]
-    #[arg(long, value_name = "URL")]
+    /// Address of the orchestrator.
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Address of the orchestrator [default: http://127.0.0.1:12080]"
+    )]
     pub orchestrator_url: Option<String>,
     /// File with the secret that the orchestrator presents [default: pma.secret in the data directory]
     #[arg(long, value_name = "FILE")]
