@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::FutureExt;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use tokio::sync::mpsc;
 
@@ -84,6 +85,8 @@ fn connect(path: &Path) -> Result<Connection, Error> {
          PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;
          PRAGMA wal_autocheckpoint = 4000;",
     )?;
+    // Statements are planned once: without this, each new value of a parameter may plan them anew.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(256);
     let flags = FunctionFlags::SQLITE_UTF8;
     connection.create_scalar_function("cynode_now", 0, flags, |_| Ok(now_micros()))?;

@@ -6,8 +6,8 @@ use cynode_ops::credentials::CredentialError;
 use cynode_ops::egress::{CallsError, EgressError, ProviderAdminError, ProviderError};
 use cynode_runtime::problem::Kind;
 use cynode_wire::openai::ErrorBody;
-use http::StatusCode;
-use http::header::RETRY_AFTER;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
 
 use crate::error::ApiError;
 
@@ -97,6 +97,10 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"cynode\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
