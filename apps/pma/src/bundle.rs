@@ -1,8 +1,9 @@
 //! The instructions of a role: a directory of texts, read once at the start.
 //!
 //! The files are those that end in `.md` or `.txt`, in the order of their names. The first is the
-//! baseline; the others follow it. Without a configured directory, the texts inside this program are
-//! used, which are those of the repository's `instructions/`.
+//! baseline; the others follow it. Without a configured root it is `instructions/` in the data directory;
+//! where nobody put one, the texts inside this program are used, which are those of the repository's
+//! `instructions/`.
 
 use std::fs;
 use std::io;
@@ -74,12 +75,18 @@ pub struct Bundle {
 impl Bundle {
     /// Reads the instructions of `role` from where the options say. No role has those of the other
     /// unless a path says so.
-    pub fn load(options: &PmaOptions, role: AgentRole) -> Result<Self, BundleError> {
+    pub fn load(
+        options: &PmaOptions,
+        role: AgentRole,
+        data_dir: &Path,
+    ) -> Result<Self, BundleError> {
         let own = match role {
             AgentRole::ProjectManager => &options.instructions_project_manager,
             AgentRole::ProjectAnalyst => &options.instructions_project_analyst,
         };
-        let in_root = || options.instructions_root.as_ref().map(|root| root.join(role.as_str()));
+        let default = || Some(data_dir.join("instructions")).filter(|root| root.is_dir());
+        let root = options.instructions_root.clone().or_else(default);
+        let in_root = || root.map(|root| root.join(role.as_str()));
         match own.clone().or_else(in_root) {
             Some(path) => read(&path, role),
             None => Ok(embedded(role)),
@@ -137,19 +144,44 @@ fn texts(path: &Path) -> io::Result<Vec<String>> {
 mod tests {
     use super::*;
 
+    /// With a data directory in which there is nothing.
+    fn load(options: &PmaOptions, role: AgentRole) -> Result<Bundle, BundleError> {
+        Bundle::load(options, role, Path::new("/nowhere"))
+    }
+
     fn at(root: &Path) -> PmaOptions {
         PmaOptions { instructions_root: Some(root.to_owned()), ..PmaOptions::default() }
     }
 
     #[test]
     fn each_role_has_instructions_of_its_own_by_default() {
-        let manager = Bundle::load(&PmaOptions::default(), AgentRole::ProjectManager).unwrap();
-        let analyst = Bundle::load(&PmaOptions::default(), AgentRole::ProjectAnalyst).unwrap();
+        let manager = load(&PmaOptions::default(), AgentRole::ProjectManager).unwrap();
+        let analyst = load(&PmaOptions::default(), AgentRole::ProjectAnalyst).unwrap();
 
         assert!(manager.instructions.baseline.starts_with("# Project manager"));
         assert!(analyst.instructions.baseline.starts_with("# Project analyst"));
         assert_ne!(manager.instructions.role, analyst.instructions.role);
         assert!(manager.origin.contains("in this program"), "{}", manager.origin);
+    }
+
+    #[test]
+    fn instructions_in_the_data_directory_beat_those_of_the_program_and_no_configured_root() {
+        let (data, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (place, text) in
+            [(data.path().join("instructions"), "kept"), (root.path().into(), "set")]
+        {
+            fs::create_dir_all(place.join("project_manager")).unwrap();
+            fs::write(place.join("project_manager/01_baseline.md"), text).unwrap();
+        }
+        let role = AgentRole::ProjectManager;
+
+        let found = Bundle::load(&PmaOptions::default(), role, data.path()).unwrap();
+        let set = Bundle::load(&at(root.path()), role, data.path()).unwrap();
+
+        assert_eq!(found.instructions.baseline, "kept");
+        assert_eq!(set.instructions.baseline, "set");
+        let analyst = Bundle::load(&PmaOptions::default(), AgentRole::ProjectAnalyst, data.path());
+        assert!(matches!(analyst, Err(BundleError::Unreadable { .. })), "not the manager's");
     }
 
     #[test]
@@ -163,7 +195,7 @@ mod tests {
             fs::write(dir.join(name), text).unwrap();
         }
 
-        let bundle = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap();
+        let bundle = load(&at(root.path()), AgentRole::ProjectManager).unwrap();
 
         assert_eq!(bundle.instructions.baseline, "first");
         assert_eq!(bundle.instructions.role, "second\n\nthird");
@@ -179,8 +211,8 @@ mod tests {
             ..PmaOptions::default()
         };
 
-        let analyst = Bundle::load(&options, AgentRole::ProjectAnalyst).unwrap();
-        let manager = Bundle::load(&options, AgentRole::ProjectManager).unwrap();
+        let analyst = load(&options, AgentRole::ProjectAnalyst).unwrap();
+        let manager = load(&options, AgentRole::ProjectManager).unwrap();
 
         assert_eq!(analyst.instructions.baseline, "own");
         assert!(manager.instructions.baseline.starts_with("# Project manager"));
@@ -189,11 +221,11 @@ mod tests {
     #[test]
     fn missing_and_empty_instructions_are_refused_with_what_to_do() {
         let root = tempfile::tempdir().unwrap();
-        let missing = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let missing = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
         let dir = root.path().join("project_manager");
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("01_baseline.md"), " \n").unwrap();
-        let empty = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let empty = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
 
         assert!(missing.to_string().contains("create the directory"), "{missing}");
         assert!(empty.to_string().contains("add at least 01_baseline.md"), "{empty}");
@@ -206,7 +238,7 @@ mod tests {
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("01_baseline.md"), "x".repeat(200 * 1024)).unwrap();
 
-        let refused = Bundle::load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
 
         assert!(matches!(refused, BundleError::TooLarge { .. }), "{refused}");
     }

@@ -33,7 +33,7 @@ pub struct Cli {
     /// File with the secret that the orchestrator presents [default: pma.secret in the data directory]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Directory with the instructions of both roles [default: those inside this program]
+    /// Directory with the instructions of both roles [default: instructions in the data directory, or else those inside this program]
     #[arg(long, value_name = "DIR")]
     pub instructions_root: Option<PathBuf>,
     /// Directory with the instructions of the project manager [default: `project_manager` in the root]

@@ -95,10 +95,10 @@ fn prepare(cli: Cli) -> anyhow::Result<Prepared> {
     let (options, planner, log): (PmaOptions, PlannerOptions, LogOptions) =
         config::load_all(&sources)?;
     let role = options.role()?;
-    let bundle = Bundle::load(&options, role)?;
+    let data_dir = config::data_dir(cli.data_dir);
+    let bundle = Bundle::load(&options, role, &data_dir)?;
     let orchestrator = Url::parse(&options.orchestrator_url)
         .with_context(|| format!("pma.orchestrator_url is {:?}", options.orchestrator_url))?;
-    let data_dir = config::data_dir(cli.data_dir);
     let work = if let Some(file) = cli.probe {
         Work::Probe(file)
     } else if cli.once {
