@@ -38,10 +38,12 @@ fn directory() -> Option<&'static Path> {
 
 fn act(armed: &Path) {
     let taken = armed.with_added_extension(HIT);
+    // Read before it is taken: from then on the test may remove it at any moment.
+    let wish = fs::read(armed);
     if fs::rename(armed, &taken).is_err() {
         return;
     }
-    if fs::read(&taken).is_ok_and(|wish| wish == WAIT.as_bytes()) {
+    if wish.is_ok_and(|wish| wish == WAIT.as_bytes()) {
         while taken.exists() {
             thread::sleep(LOOK);
         }
