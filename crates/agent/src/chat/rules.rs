@@ -167,8 +167,9 @@ async fn run_of(desk: &Desk<'_>, task: &TaskView) -> Result<Option<RunDetail>, A
 async fn create(desk: &Desk<'_>, arguments: Value) -> Result<String, AgentError> {
     let task: TaskView = desk.act("db.task.create", arguments, "created a task").await?;
     let name = show::code(&task.task_name);
+    let ask = show::code(&format!("status of {}", task.task_name));
     Ok(format!(
-        "I created the task {name} (id {}). It starts by itself; say `status of {name}` to see how it goes.\n",
+        "I created the task {name} (id {}). It starts by itself; say {ask} to see how it goes.\n",
         task.id
     ))
 }
