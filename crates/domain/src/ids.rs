@@ -120,6 +120,10 @@ typed_ids! {
     ChatMessageId,
     /// One request to chat, in the record of them.
     ChatTurnId,
+    /// Work that comes due by the clock.
+    ScheduleId,
+    /// One time at which a schedule came due.
+    ScheduleRunId,
     /// Follows one request through every process and log line.
     TraceId,
 }

@@ -25,6 +25,7 @@ pub mod question;
 pub mod report;
 pub mod run;
 pub mod run_policy;
+pub mod schedule;
 pub mod skill;
 pub mod start;
 pub mod status;
