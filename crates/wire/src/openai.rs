@@ -8,6 +8,7 @@
 
 mod answer;
 mod chunk;
+pub mod responses;
 
 pub use answer::{
     AssistantMessage, ChatCompletion, Choice, ErrorBody, ErrorDetail, ModelEntry, ModelList, Usage,
