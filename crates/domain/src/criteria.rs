@@ -1,10 +1,18 @@
 //! Acceptance criteria, and the rule-based judgement of a step's evidence against them.
 //!
 //! Start at [`judge`]. A criterion in prose cannot be checked by rule: it is carried into the
-//! verdict as unchecked and never silently counts as met.
+//! verdict as unchecked and never silently counts as met. [`refine()`] makes a checkable one of prose that
+//! leaves no doubt.
+
+mod change;
+mod refine;
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::change::{Weakening, check_agents_change};
+pub use self::refine::{refine, sharpened};
 use crate::job::Ending;
 use crate::verdict::{Finding, Verdict, VerdictStatus};
 
@@ -57,6 +65,18 @@ impl Criterion {
             | Self::ExitCode { .. }
             | Self::FileExists { .. }
             | Self::CommandSucceeds { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { description } => write!(f, "{description}"),
+            Self::ExitCode { equals } => write!(f, "exit:{equals}"),
+            Self::OutputMatches { pattern } => write!(f, "output:/{pattern}/"),
+            Self::FileExists { path } => write!(f, "file:{path}"),
+            Self::CommandSucceeds { command } => write!(f, "check:{command}"),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod run;
 pub mod run_policy;
 pub mod schedule;
 pub mod skill;
+pub mod standstill;
 pub mod start;
 pub mod status;
 pub mod verdict;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The rule of findings that an analyst has put on record itself.
+pub const BY_ANALYST: &str = "analyst";
+
 /// Whether the step's result is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
