@@ -67,6 +67,21 @@ fn prompt_mode() -> InputMode {
     InputMode::Prompt
 }
 
+/// `PATCH /v1/tasks/{task}`: what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateTask {
+    /// A new name for the task. Normalised; refused if another task of its creator has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// What must be true of the result from now on, in the place of all criteria so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acceptance_criteria: Option<Vec<Criterion>>,
+    /// The `updated_at` of the task that the change rests on: refused if the task has changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_updated_at: Option<DateTime<Utc>>,
+}
+
 /// A file that comes with a task.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,6 +7,7 @@ use cynode_domain::ids::{FindingId, JobId, TaskId};
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::Report;
+use cynode_domain::standstill::Standstill;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -182,6 +183,15 @@ pub struct ContinueRunHandoff {
     pub situation: String,
     /// How often it was tried.
     pub attempts: u32,
+    /// Why, where the result of a step is what it stands still for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standstill: Option<Standstill>,
+    /// How often the run went on after it stood still.
+    #[serde(default)]
+    pub continued: u32,
+    /// Whether the task says that what was interrupted may run again.
+    #[serde(default)]
+    pub may_repeat: bool,
 }
 
 /// How a run goes on.
