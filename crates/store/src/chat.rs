@@ -1,12 +1,15 @@
 //! Conversations: threads of a user in a project, and what was said in them.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId, UserId};
 use serde_json::Value;
 
 use crate::column::Row;
-use crate::param::params;
+use crate::many::Inserts;
+use crate::param::{Param, params};
 use crate::{Error, Tx};
 
 /// A conversation of a user in a project.
@@ -60,6 +63,12 @@ pub trait ThreadStore {
         user: UserId,
         project: ProjectId,
     ) -> Result<Option<Thread>, Error>;
+    /// The user's default project, and the user's thread there that goes on; nothing without such a
+    /// project.
+    async fn thread_at_home(
+        &mut self,
+        user: UserId,
+    ) -> Result<Option<(ProjectId, Option<Thread>)>, Error>;
     /// A page of the user's threads, newest first, older than `before`; of one project, or of all.
     async fn thread_list(
         &mut self,
@@ -89,6 +98,27 @@ pub trait ThreadStore {
 const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messages m
                       WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
                       AS updated_at FROM chat_threads t";
+
+/// The columns of a message, in the order of [`message_params`].
+const MESSAGE: &[&str] =
+    &["id", "thread_id", "role", "content", "is_partial", "metadata", "created_at"];
+
+/// Adds messages.
+pub(crate) static MESSAGE_INSERTS: LazyLock<Inserts> =
+    LazyLock::new(|| Inserts::for_table("chat_messages", MESSAGE));
+
+/// A message as the values of its row.
+pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 7] {
+    [
+        message.id.into(),
+        message.thread.into(),
+        (&message.role).into(),
+        (&message.content).into(),
+        message.is_partial.into(),
+        (&message.metadata).into(),
+        message.created_at.into(),
+    ]
+}
 
 #[async_trait]
 impl ThreadStore for Tx {
@@ -123,6 +153,21 @@ impl ThreadStore for Tx {
         self.row(&sql, params![user, project]).await?.as_ref().map(thread).transpose()
     }
 
+    async fn thread_at_home(
+        &mut self,
+        user: UserId,
+    ) -> Result<Option<(ProjectId, Option<Thread>)>, Error> {
+        let sql = "SELECT p.id AS home, t.*, coalesce((SELECT m.created_at FROM chat_messages m
+                   WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
+                   AS updated_at FROM projects p LEFT JOIN chat_threads t ON t.id = (
+                       SELECT l.id FROM chat_threads l WHERE l.user_id = $1
+                       AND l.project_id = p.id ORDER BY l.number DESC LIMIT 1)
+                   WHERE p.owner_id = $1 AND p.is_default";
+        let Some(row) = self.row(sql, params![user]).await? else { return Ok(None) };
+        let latest = row.id_opt::<ThreadId>("id")?.map(|_| thread(&row)).transpose()?;
+        Ok(Some((row.id("home")?, latest)))
+    }
+
     async fn thread_list(
         &mut self,
         user: UserId,
@@ -141,19 +186,7 @@ impl ThreadStore for Tx {
     }
 
     async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error> {
-        let sql = "INSERT INTO chat_messages
-                   (id, thread_id, role, content, is_partial, metadata, created_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let params = params![
-            message.id,
-            message.thread,
-            &message.role,
-            &message.content,
-            message.is_partial,
-            &message.metadata,
-            message.created_at,
-        ];
-        self.execute(sql, params).await.map(drop)
+        self.execute(MESSAGE_INSERTS.one(), &message_params(message)).await.map(drop)
     }
 
     async fn thread_tail(

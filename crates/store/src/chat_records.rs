@@ -1,11 +1,14 @@
 //! How requests to chat went: flags and figures, never what was said.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId, UserId};
 
 use crate::column::Row;
-use crate::param::params;
+use crate::many::Inserts;
+use crate::param::{Param, params};
 use crate::{Error, Tx};
 
 /// How one request to chat went.
@@ -49,28 +52,48 @@ pub trait ChatRecordStore {
     ) -> Result<Vec<ChatRecord>, Error>;
 }
 
+/// The columns of a record, in the order of [`record_params`].
+const RECORD: &[&str] = &[
+    "id",
+    "created_at",
+    "user_id",
+    "project_id",
+    "thread_id",
+    "model",
+    "outcome",
+    "error_code",
+    "redaction_applied",
+    "redaction_kinds",
+    "duration_ms",
+    "request_id",
+];
+
+/// Adds records.
+pub(crate) static RECORD_INSERTS: LazyLock<Inserts> =
+    LazyLock::new(|| Inserts::for_table("chat_audit_log", RECORD));
+
+/// A record as the values of its row.
+pub(crate) fn record_params(record: &ChatRecord) -> [Param; 12] {
+    [
+        record.id.into(),
+        record.created_at.into(),
+        record.user.into(),
+        record.project.into(),
+        record.thread.into(),
+        (&record.model).into(),
+        (&record.outcome).into(),
+        record.error_code.clone().into(),
+        (!record.redaction_kinds.is_empty()).into(),
+        serde_json::Value::from(record.redaction_kinds.clone()).into(),
+        record.duration_ms.into(),
+        (&record.request_id).into(),
+    ]
+}
+
 #[async_trait]
 impl ChatRecordStore for Tx {
     async fn chat_record_insert(&mut self, record: &ChatRecord) -> Result<(), Error> {
-        let sql = "INSERT INTO chat_audit_log (id, created_at, user_id, project_id, thread_id,
-                   model, outcome, error_code, redaction_applied, redaction_kinds, duration_ms,
-                   request_id)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-        let params = params![
-            record.id,
-            record.created_at,
-            record.user,
-            record.project,
-            record.thread,
-            &record.model,
-            &record.outcome,
-            record.error_code.clone(),
-            !record.redaction_kinds.is_empty(),
-            serde_json::Value::from(record.redaction_kinds.clone()),
-            record.duration_ms,
-            &record.request_id,
-        ];
-        self.execute(sql, params).await.map(drop)
+        self.execute(RECORD_INSERTS.one(), &record_params(record)).await.map(drop)
     }
 
     async fn chat_record_list(

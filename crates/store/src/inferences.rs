@@ -1,5 +1,7 @@
 //! The record of calls to models: what was spent, and what was decided.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CredentialId, InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
@@ -8,6 +10,7 @@ use cynode_domain::policy::{Effect, Principal};
 use uuid::Uuid;
 
 use crate::column::Row;
+use crate::many::Inserts;
 use crate::param::{Param, params};
 use crate::{Error, Tx};
 
@@ -144,37 +147,100 @@ macro_rules! selected {
     };
 }
 
+/// The columns of a call, in the order of [`call_params`].
+const CALL: &[&str] = &[
+    "id",
+    "created_at",
+    "purpose",
+    "agent",
+    "user_id",
+    "project_id",
+    "task_id",
+    "run_id",
+    "thread_id",
+    "trace_id",
+    "provider",
+    "model",
+    "prompt_hash",
+    "input_tokens",
+    "output_tokens",
+    "cost_micro_usd",
+    "latency_ms",
+    "first_ms",
+    "outcome",
+    "error",
+];
+
+/// The columns of a decision, in the order of [`decision_params`].
+const DECISION: &[&str] = &[
+    "id",
+    "created_at",
+    "call_id",
+    "agent",
+    "user_id",
+    "task_id",
+    "resource",
+    "decision",
+    "reason",
+    "credential_id",
+    "trace_id",
+];
+
+/// Adds calls.
+pub(crate) static CALL_INSERTS: LazyLock<Inserts> =
+    LazyLock::new(|| Inserts::for_table("brain_calls", CALL));
+
+/// Adds decisions.
+pub(crate) static DECISION_INSERTS: LazyLock<Inserts> =
+    LazyLock::new(|| Inserts::for_table("egress_audit", DECISION));
+
+/// A call as the values of its row.
+pub(crate) fn call_params(call: &InferenceCall) -> [Param; 20] {
+    [
+        call.id.into(),
+        call.created_at.into(),
+        (&call.purpose).into(),
+        call.agent.map(Principal::as_str).into(),
+        call.user.into(),
+        call.project.into(),
+        call.task.into(),
+        call.run.into(),
+        call.thread.into(),
+        (&call.trace_id).into(),
+        (&call.provider).into(),
+        (&call.model).into(),
+        call.prompt_hash.clone().into(),
+        call.input_tokens.into(),
+        call.output_tokens.into(),
+        call.cost_micro_usd.into(),
+        call.latency_ms.into(),
+        call.first_ms.into(),
+        call.outcome.as_str().into(),
+        call.error.clone().into(),
+    ]
+}
+
+/// A decision as the values of its row.
+pub(crate) fn decision_params(decision: &EgressDecision) -> [Param; 11] {
+    [
+        Uuid::now_v7().into(),
+        decision.at.into(),
+        decision.call.into(),
+        decision.agent.map(Principal::as_str).into(),
+        decision.user.into(),
+        decision.task.into(),
+        (&decision.resource).into(),
+        decision.decision.into(),
+        (&decision.reason).into(),
+        decision.credential.into(),
+        (&decision.trace_id).into(),
+    ]
+}
+
 #[async_trait]
 impl InferenceStore for Tx {
     async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error> {
-        let sql = "INSERT INTO brain_calls (id, created_at, purpose, agent, user_id, project_id,
-                   task_id, run_id, thread_id, trace_id, provider, model, prompt_hash,
-                   input_tokens, output_tokens, cost_micro_usd, latency_ms, first_ms, outcome,
-                   error) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-                   $15, $16, $17, $18, $19, $20)";
-        let params = params![
-            call.id,
-            call.created_at,
-            &call.purpose,
-            call.agent.map(Principal::as_str),
-            call.user,
-            call.project,
-            call.task,
-            call.run,
-            call.thread,
-            &call.trace_id,
-            &call.provider,
-            &call.model,
-            call.prompt_hash.clone(),
-            call.input_tokens,
-            call.output_tokens,
-            call.cost_micro_usd,
-            call.latency_ms,
-            call.first_ms,
-            call.outcome.as_str(),
-            call.error.clone(),
-        ];
-        self.execute(sql, params).await.map(drop)
+        self.execute(CALL_INSERTS.one(), &call_params(call)).await.map(drop)
     }
 
     async fn inference_list(
@@ -218,23 +284,7 @@ impl InferenceStore for Tx {
     }
 
     async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error> {
-        let sql = "INSERT INTO egress_audit (id, created_at, call_id, agent, user_id, task_id,
-                   resource, decision, reason, credential_id, trace_id)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-        let params = params![
-            Uuid::now_v7(),
-            decision.at,
-            decision.call,
-            decision.agent.map(Principal::as_str),
-            decision.user,
-            decision.task,
-            &decision.resource,
-            decision.decision,
-            &decision.reason,
-            decision.credential,
-            &decision.trace_id,
-        ];
-        self.execute(sql, params).await.map(drop)
+        self.execute(DECISION_INSERTS.one(), &decision_params(decision)).await.map(drop)
     }
 
     async fn egress_decision_list(

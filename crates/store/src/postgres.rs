@@ -9,6 +9,8 @@ use deadpool_postgres::{
 use tokio::sync::mpsc;
 use tokio_postgres::NoTls;
 
+use crate::ledger::Entry;
+use crate::ledger::lane::LedgerLane;
 use crate::operation::{Body, Queued, run_guarded};
 use crate::workflow::lane::MoveLane;
 use crate::{Error, Move, Moved, Notices, Tx};
@@ -36,6 +38,7 @@ pub(crate) struct Postgres {
     steady: Pool,
     appends: mpsc::Sender<Queued>,
     moves: MoveLane,
+    entries: LedgerLane,
 }
 
 impl Postgres {
@@ -55,7 +58,8 @@ impl Postgres {
         let (appends, queue) = mpsc::channel(QUEUE);
         spawn_committer(pool.clone(), queue);
         let moves = MoveLane::open(steady.clone());
-        Ok(Self { url: url.into(), pool, steady, appends, moves })
+        let entries = LedgerLane::open(steady.clone());
+        Ok(Self { url: url.into(), pool, steady, appends, moves, entries })
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
@@ -108,6 +112,11 @@ impl Postgres {
     /// Writes a move together with others.
     pub(crate) async fn transit(&self, wanted: Arc<Move>) -> Result<Option<Moved>, Error> {
         self.moves.submit(wanted).await
+    }
+
+    /// Adds entries together with others.
+    pub(crate) async fn enter(&self, entries: Vec<Entry>) -> Result<(), Error> {
+        self.entries.submit(entries).await
     }
 
     pub(crate) async fn append(&self, operation: Queued) -> Result<(), Error> {

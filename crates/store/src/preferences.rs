@@ -1,5 +1,7 @@
 //! Preferences, each of one scope, and the record of their changes.
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{PreferenceId, UserId};
@@ -8,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::column::Row;
-use crate::param::params;
+use crate::param::{Param, params};
 use crate::{Error, Tx};
 
 /// A preference.
@@ -71,6 +73,8 @@ pub trait PreferenceStore {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Preference>, Error>;
+    /// Every entry of these scopes, scope by scope and by key.
+    async fn preference_list_of(&mut self, scopes: &[Scope]) -> Result<Vec<Preference>, Error>;
     /// How many entries a scope has.
     async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error>;
     /// Adds an entry; false if the scope has one for that key.
@@ -117,6 +121,31 @@ impl PreferenceStore for Tx {
                    ORDER BY key LIMIT $5";
         let params = params![scope.kind().as_str(), scope.id(), prefix, after, limit];
         self.rows(sql, params).await?.iter().map(preference).collect()
+    }
+
+    async fn preference_list_of(&mut self, scopes: &[Scope]) -> Result<Vec<Preference>, Error> {
+        // Each arm is found by an index of its own.
+        let mut sql = String::new();
+        let mut params: Vec<Param> = vec![];
+        for (place, scope) in scopes.iter().enumerate() {
+            if place > 0 {
+                sql.push_str(" UNION ALL ");
+            }
+            let _ = write!(sql, "SELECT e.*, {place} AS place FROM preference_entries e WHERE ");
+            if let Some(id) = scope.id() {
+                params.extend([scope.kind().as_str().into(), id.into()]);
+                let (kind, id) = (params.len() - 1, params.len());
+                let _ = write!(sql, "scope_type = ${kind} AND scope_id = ${id}");
+            } else {
+                params.push(scope.kind().as_str().into());
+                let _ = write!(sql, "scope_type = ${} AND scope_id IS NULL", params.len());
+            }
+        }
+        if scopes.is_empty() {
+            return Ok(vec![]);
+        }
+        sql.push_str(" ORDER BY place, key");
+        self.rows(&sql, &params).await?.iter().map(preference).collect()
     }
 
     async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {

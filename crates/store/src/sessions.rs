@@ -6,7 +6,7 @@ use cynode_domain::ids::{SessionId, TokenId, UserId};
 
 use crate::column::Row;
 use crate::param::params;
-use crate::{Error, Tx};
+use crate::{Error, Tx, User};
 
 /// A signed-in session: one access token and one refresh token at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub trait SessionStore {
     async fn session_insert(&mut self, session: &Session) -> Result<(), Error>;
     /// The session whose access token has this hash.
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error>;
+    /// As [`SessionStore::session_by_access`], together with whose it is.
+    async fn session_with_user(&mut self, hash: &[u8]) -> Result<Option<(Session, User)>, Error>;
     /// The session whose refresh token has this hash; locked until the transaction ends.
     async fn session_by_refresh(&mut self, hash: &[u8]) -> Result<Option<Session>, Error>;
     /// The session in which a refresh token with this hash was already exchanged.
@@ -67,6 +69,8 @@ pub trait SessionStore {
     async fn token_insert(&mut self, token: &ApiToken) -> Result<(), Error>;
     /// The API token with this hash.
     async fn token_by_hash(&mut self, hash: &[u8]) -> Result<Option<ApiToken>, Error>;
+    /// As [`SessionStore::token_by_hash`], together with whose it is.
+    async fn token_with_user(&mut self, hash: &[u8]) -> Result<Option<(ApiToken, User)>, Error>;
     /// A page of a user's tokens, newest first, older than `before`.
     async fn token_list(
         &mut self,
@@ -81,6 +85,24 @@ pub trait SessionStore {
         id: TokenId,
         at: DateTime<Utc>,
     ) -> Result<bool, Error>;
+}
+
+/// The columns of a user beside those of what was presented.
+macro_rules! owner {
+    () => {
+        "u.handle AS u_handle, u.is_admin AS u_is_admin, u.is_active AS u_is_active,
+         u.created_at AS u_created_at"
+    };
+}
+
+fn owner(row: &Row) -> Result<User, Error> {
+    Ok(User {
+        id: row.id("user_id")?,
+        handle: row.get("u_handle")?,
+        is_admin: row.get("u_is_admin")?,
+        is_active: row.get("u_is_active")?,
+        created_at: row.get("u_created_at")?,
+    })
 }
 
 #[async_trait]
@@ -106,6 +128,17 @@ impl SessionStore for Tx {
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {
         let sql = "SELECT * FROM refresh_sessions WHERE access_token_hash = $1";
         self.row(sql, params![hash]).await?.as_ref().map(session).transpose()
+    }
+
+    async fn session_with_user(&mut self, hash: &[u8]) -> Result<Option<(Session, User)>, Error> {
+        let sql = concat!(
+            "SELECT s.*, ",
+            owner!(),
+            " FROM refresh_sessions s JOIN users u ON u.id = s.user_id
+             WHERE s.access_token_hash = $1"
+        );
+        let found = self.row(sql, params![hash]).await?;
+        found.map(|row| Ok((session(&row)?, owner(&row)?))).transpose()
     }
 
     async fn session_by_refresh(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {
@@ -157,6 +190,16 @@ impl SessionStore for Tx {
     async fn token_by_hash(&mut self, hash: &[u8]) -> Result<Option<ApiToken>, Error> {
         let sql = "SELECT * FROM api_tokens WHERE token_hash = $1";
         self.row(sql, params![hash]).await?.as_ref().map(token).transpose()
+    }
+
+    async fn token_with_user(&mut self, hash: &[u8]) -> Result<Option<(ApiToken, User)>, Error> {
+        let sql = concat!(
+            "SELECT t.*, ",
+            owner!(),
+            " FROM api_tokens t JOIN users u ON u.id = t.user_id WHERE t.token_hash = $1"
+        );
+        let found = self.row(sql, params![hash]).await?;
+        found.map(|row| Ok((token(&row)?, owner(&row)?))).transpose()
     }
 
     async fn token_list(

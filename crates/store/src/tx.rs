@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, join3, try_join_all};
 use tokio_postgres::types::ToSql;
 
 use crate::Error;
@@ -126,6 +126,28 @@ impl Tx {
         answer
     }
 
+    /// As [`Tx::execute_all`], in a transaction of its own that is begun and committed in the same
+    /// round trip. For PostgreSQL alone; whoever uses it has not begun a transaction.
+    pub(crate) async fn commit_all(
+        &mut self,
+        statements: &[(&str, &[Param])],
+    ) -> Result<(), Error> {
+        match statements.iter().try_for_each(|(_, params)| check(params)) {
+            Ok(()) => self.connection.commit_all(statements).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the connection is of no more use.
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.connection {
+            Connection::Postgres { client, .. } => {
+                client.as_ref().is_none_or(|client| client.is_closed())
+            }
+            Connection::Sqlite(_) => false,
+        }
+    }
+
     /// As [`Tx::execute`], for a statement in which every parameter stands once and in order: both
     /// engines read that alike, so it needs no translation.
     async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
@@ -182,6 +204,30 @@ impl Connection {
         Ok(changed)
     }
 
+    async fn commit_all(&mut self, statements: &[(&str, &[Param])]) -> Result<(), Error> {
+        let Self::Postgres { client, .. } = self else {
+            return Err(Error::misused("only a server shares commits in this way"));
+        };
+        let client = &**client.as_ref().ok_or(Error::Closed)?;
+        let mut prepared = Vec::with_capacity(statements.len());
+        for (sql, params) in statements {
+            prepared.push((client.prepare_cached(sql).await?, borrowed(params)));
+        }
+        let sent = prepared.iter().map(|(statement, params)| client.execute(statement, params));
+        if let [_] = statements {
+            // A statement alone is a transaction.
+            return try_join_all(sent).await.map(drop).map_err(Error::from);
+        }
+        // Sent in this order, before the first answer. After a failure the server refuses the rest, and
+        // its commit is a rollback.
+        let (begun, done, ended) =
+            join3(client.batch_execute("BEGIN"), join_all(sent), client.batch_execute("COMMIT"))
+                .await;
+        begun?;
+        done.into_iter().collect::<Result<Vec<u64>, _>>()?;
+        Ok(ended?)
+    }
+
     async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
         match self {
             Self::Postgres { client, .. } => {
@@ -208,7 +254,7 @@ impl Connection {
 }
 
 /// Refuses on either engine what only one of them could keep.
-fn check(params: &[Param]) -> Result<(), Error> {
+pub(crate) fn check(params: &[Param]) -> Result<(), Error> {
     let is_unfit = |param: &Param| matches!(param, Param::Text(text) if text.contains('\0'));
     if params.iter().any(is_unfit) { Err(Error::NulCharacter) } else { Ok(()) }
 }

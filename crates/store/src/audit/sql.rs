@@ -11,17 +11,15 @@ use super::rows::{
     CALL, OUTCOME, call_params, head, outcome_params, sealed_call, sealed_outcome, stored_call,
 };
 use super::{AuditFilter, AuditRecord, StoredCall};
+use crate::many::Inserts;
 use crate::param::{Param, params};
 use crate::{Error, Tx};
 
 const CALLS: &str = "mcp_tool_call_audit_log";
 const OUTCOMES: &str = "mcp_tool_call_outcomes";
-/// One statement inserts 64 rows at most.
-const MAX_POWER: usize = 6;
 
-static CALL_INSERTS: LazyLock<Vec<String>> = LazyLock::new(|| insert_statements(CALLS, CALL));
-static OUTCOME_INSERTS: LazyLock<Vec<String>> =
-    LazyLock::new(|| insert_statements(OUTCOMES, OUTCOME));
+static CALL_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(CALLS, CALL));
+static OUTCOME_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(OUTCOMES, OUTCOME));
 
 const STORED_CALL: &str = "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
     o.duration_ms AS o_duration_ms, o.recorded_at AS o_recorded_at
@@ -199,50 +197,14 @@ pub(super) async fn chain_append(
             AuditRecord::Outcome(outcome) => outcomes.extend(outcome_params(outcome, seal)),
         }
     }
-    // One row for each statement is what SQLite likes best: it then needs no way back.
-    let most = if tx.is_sqlite() { 0 } else { MAX_POWER };
+    let is_sqlite = tx.is_sqlite();
     let mut statements = vec![(moved, head)];
-    statements.extend(inserts(&CALL_INSERTS[..=most], CALL.len(), &calls));
-    statements.extend(inserts(&OUTCOME_INSERTS[..=most], OUTCOME.len(), &outcomes));
+    statements.extend(CALL_INSERTS.of(&calls, is_sqlite));
+    statements.extend(OUTCOME_INSERTS.of(&outcomes, is_sqlite));
     let changed = tx.execute_all(&statements).await?;
     if changed.first() == Some(&1) {
         Ok(())
     } else {
         Err(Error::Duplicate { constraint: "mcp_audit_chains head".to_owned() })
     }
-}
-
-/// Rows in statements of 64, 32, … 1 rows: few texts to prepare, little to send.
-fn inserts<'a>(
-    statements: &'a [String],
-    columns: usize,
-    mut values: &'a [Param],
-) -> Vec<(&'a str, &'a [Param])> {
-    let mut all = vec![];
-    for (power, statement) in statements.iter().enumerate().rev() {
-        while let Some((now, later)) = values.split_at_checked(columns << power)
-            && !now.is_empty()
-        {
-            all.push((statement.as_str(), now));
-            values = later;
-        }
-    }
-    all
-}
-
-/// Statements that insert 1, 2, 4, … rows.
-fn insert_statements(table: &str, columns: &[&str]) -> Vec<String> {
-    (0..=MAX_POWER).map(|power| insert_statement(table, columns, 1 << power)).collect()
-}
-
-fn insert_statement(table: &str, columns: &[&str], rows: usize) -> String {
-    let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-    for row in 0..rows {
-        let first = row * columns.len() + 1;
-        for number in first..first + columns.len() {
-            let _ = write!(sql, "{}${number}", if number == first { "(" } else { ", " });
-        }
-        sql.push_str(if row + 1 == rows { ")" } else { "), " });
-    }
-    sql
 }

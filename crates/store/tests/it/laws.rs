@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod findings;
 pub(crate) mod jobs;
 pub(crate) mod leases;
+pub(crate) mod ledger;
 pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod messages;

@@ -52,6 +52,7 @@ store_laws! {
     }
     sessions {
         a_session_is_found_by_either_of_its_tokens,
+        what_is_presented_is_found_together_with_its_user,
         a_rotated_session_answers_to_its_new_tokens_only,
         a_refresh_token_is_spent_only_once,
         an_ended_session_stays_ended,
@@ -218,6 +219,7 @@ store_laws! {
         a_branch_begins_with_the_row_it_goes_on_from,
         only_a_failed_or_canceled_task_is_opened_again,
         acts_are_kept_in_their_order_between_transitions,
+        preferences_of_several_scopes_come_scope_by_scope,
         runs_are_listed_by_what_they_wait_for,
     }
     runs {
@@ -272,6 +274,12 @@ store_laws! {
         an_operation_that_fails_halfway_leaves_nothing,
         a_callers_own_refusal_comes_back_as_it_is,
         an_operation_that_hides_a_failed_statement_keeps_nothing,
+        the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on,
+    }
+    ledger {
+        entries_of_every_kind_read_back_as_they_were_entered,
+        entries_that_many_add_at_once_are_all_kept,
+        entries_that_cannot_be_kept_are_nobody_else_s_loss,
         a_panicking_operation_is_undone_and_the_store_goes_on,
         a_panicking_append_is_undone_and_the_store_goes_on,
         a_panicking_read_leaves_the_store_usable,

@@ -1,10 +1,12 @@
 //! Laws of conversations and of the record of requests to chat.
 
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
-use cynode_store::{ChatRecord, ChatRecordStore, Store, Thread, ThreadMessage, ThreadStore};
+use cynode_store::{
+    ChatRecord, ChatRecordStore, Project, ProjectStore, Store, Thread, ThreadMessage, ThreadStore,
+};
 use serde_json::json;
 
-use crate::world::{World, at};
+use crate::world::{World, at, project};
 
 pub(crate) async fn a_thread_reads_back_and_grows_younger_with_what_is_said(store: Store) {
     let world = World::new(store).await;
@@ -132,7 +134,30 @@ pub(crate) async fn chat_records_are_listed_newest_first_for_their_user_alone(st
     assert_eq!(rest, [first]);
 }
 
-async fn begun(world: &World, number: i64) -> (ThreadId, Thread) {
+pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let user = world.user;
+    begun(&world, 7).await;
+    assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), None);
+    let home = Project { is_default: true, ..project("home", user) };
+    let (made, home) = (home.clone(), home.id);
+    assert!(change!(world.store, tx => tx.project_insert(&made).await));
+    assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), Some((home, None)));
+
+    let threads = [thread(user, home, 1), thread(user, home, 2)];
+    let latest = Thread { updated_at: at(8), ..threads[1].clone() };
+    for new in threads {
+        assert!(change!(world.store, tx => tx.thread_insert(&new).await));
+    }
+    say(&world, latest.id, "hello", 8).await;
+
+    let found = look!(world.store, tx => tx.thread_at_home(user).await);
+    assert_eq!(found, Some((home, Some(latest))));
+}
+
+pub(crate) async fn begun(world: &World, number: i64) -> (ThreadId, Thread) {
     let thread = thread(world.user, world.project, number);
     let new = thread.clone();
     assert!(change!(world.store, tx => tx.thread_insert(&new).await));
@@ -164,7 +189,7 @@ async fn say(world: &World, thread: ThreadId, content: &str, seconds: i64) {
     change!(world.store, tx => tx.thread_say(&message).await);
 }
 
-fn record(user: UserId, project: ProjectId) -> ChatRecord {
+pub(crate) fn record(user: UserId, project: ProjectId) -> ChatRecord {
     ChatRecord {
         id: ChatTurnId::generate(),
         created_at: at(2),

@@ -135,7 +135,7 @@ pub(crate) async fn a_credential_is_replaced_by_its_next_version_only(store: Sto
     assert!(!change!(store, tx => tx.credential_delete(first.id).await));
 }
 
-fn call(user: UserId, run: Option<RunId>, cost: Option<i64>) -> InferenceCall {
+pub(crate) fn call(user: UserId, run: Option<RunId>, cost: Option<i64>) -> InferenceCall {
     InferenceCall {
         id: InferenceId::generate(),
         created_at: at(10),

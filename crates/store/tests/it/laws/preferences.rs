@@ -40,6 +40,27 @@ pub(crate) async fn a_scope_has_one_preference_for_a_key(store: Store) {
     }
 }
 
+pub(crate) async fn preferences_of_several_scopes_come_scope_by_scope(store: Store) {
+    let (user, project) = (UserId::generate(), ProjectId::generate());
+    let scopes = [Scope::System, Scope::User(user), Scope::Project(project)];
+    let others = [Scope::User(UserId::generate()), Scope::Task(TaskId::generate())];
+    let mut expected = vec![];
+    for scope in scopes.into_iter().chain(others) {
+        for key in ["b", "B", "a"] {
+            let row = preference(scope, key, json!(key));
+            expected.push(row.clone());
+            assert!(change!(store, tx => tx.preference_insert(&row).await));
+        }
+    }
+    expected.truncate(9);
+    expected.sort_by_key(|row| (scopes.iter().position(|s| *s == row.scope), row.key.clone()));
+
+    let found = look!(store, tx => tx.preference_list_of(&scopes).await);
+
+    assert_eq!(found, expected);
+    assert_eq!(look!(store, tx => tx.preference_list_of(&[]).await), []);
+}
+
 pub(crate) async fn a_preference_is_replaced_and_removed_by_version(store: Store) {
     let first = preference(Scope::System, "a", Value::Null);
     let row = first.clone();

@@ -1,7 +1,7 @@
 //! Laws of sessions and API tokens.
 
 use cynode_domain::ids::{SessionId, TokenId, UserId};
-use cynode_store::{ApiToken, Session, SessionStore, Store};
+use cynode_store::{ApiToken, Session, SessionStore, Store, UserStore};
 
 use crate::world::{World, at};
 
@@ -47,6 +47,23 @@ pub(crate) async fn a_session_is_found_by_either_of_its_tokens(store: Store) {
 
     assert_eq!((by_access, by_refresh), (Some(session.clone()), Some(session)));
     assert_eq!(crossed, None);
+}
+
+pub(crate) async fn what_is_presented_is_found_together_with_its_user(store: Store) {
+    let world = World::new(store).await;
+    let (id, session, token) =
+        (world.user, signed_in(&world, "one").await, token(world.user, "laptop"));
+    let made = token.clone();
+    change!(world.store, tx => tx.token_insert(&made).await);
+    let user = look!(world.store, tx => tx.user_get(id).await).unwrap();
+
+    let by_session = look!(world.store, tx => tx.session_with_user(b"access one").await);
+    let by_token = look!(world.store, tx => tx.token_with_user(b"hash of laptop").await);
+    let of_nobody = look!(world.store, tx => tx.token_with_user(b"access one").await);
+
+    assert_eq!(by_session, Some((session, user.clone())));
+    assert_eq!(by_token, Some((token, user)));
+    assert_eq!(of_nobody, None);
 }
 
 pub(crate) async fn a_rotated_session_answers_to_its_new_tokens_only(store: Store) {

@@ -1,0 +1,131 @@
+//! The one writer of entries on PostgreSQL: those that wait while a commit is on its way to the disk
+//! share the next one, in one round trip.
+//!
+//! Whatever one of them is refused for, the others are written: a batch that fails is taken apart.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Pool;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Entry, Rows};
+use crate::{Error, Tx};
+
+/// Waiting callers; more than this and further ones wait for room.
+const QUEUE: usize = 1024;
+/// Entries that share one commit, about.
+const BATCH: usize = 128;
+/// Text that shares one commit, about: a few long answers are enough for one.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// The queue of entries. The writer ends when the last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct LedgerLane {
+    queue: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    entries: Vec<Entry>,
+    reply: oneshot::Sender<Result<(), Error>>,
+}
+
+impl Waiting {
+    fn tell(self, outcome: Result<(), Error>) {
+        let _ = self.reply.send(outcome);
+    }
+}
+
+impl LedgerLane {
+    /// Writes through a connection of `pool`, which plans each statement once.
+    #[expect(clippy::disallowed_methods, reason = "ends by itself when the store is dropped")]
+    pub(crate) fn open(pool: Pool) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        tokio::spawn(Writer { pool, connection: None }.run(waiting));
+        Self { queue }
+    }
+
+    pub(crate) async fn submit(&self, entries: Vec<Entry>) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(Waiting { entries, reply }).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}
+
+struct Writer {
+    pool: Pool,
+    /// Kept, because it has the statements prepared.
+    connection: Option<Tx>,
+}
+
+impl Writer {
+    async fn run(mut self, mut queue: mpsc::Receiver<Waiting>) {
+        while let Some(first) = queue.recv().await {
+            let batch = gathered(first, &mut queue);
+            self.write(batch).await;
+        }
+    }
+
+    /// Writes a batch and answers everybody in it. Whoever went away has no use for the answer.
+    async fn write(&mut self, batch: Vec<Waiting>) {
+        match self.commit(batch.iter().flat_map(|waiting| &waiting.entries)).await {
+            Ok(()) => batch.into_iter().for_each(|waiting| waiting.tell(Ok(()))),
+            Err(Error::Unavailable(cause)) => {
+                let cause: Arc<dyn std::error::Error + Send + Sync> = cause.into();
+                for waiting in batch {
+                    waiting.tell(Err(Error::unavailable(Arc::clone(&cause))));
+                }
+            }
+            // One of them cannot be written: alone, it is the only one to fail.
+            Err(_) => {
+                for waiting in batch {
+                    let written = self.commit(&waiting.entries).await;
+                    waiting.tell(written);
+                }
+            }
+        }
+    }
+
+    async fn commit(&mut self, entries: impl IntoIterator<Item = &Entry>) -> Result<(), Error> {
+        let rows = Rows::of(entries)?;
+        let statements = rows.statements(false);
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let mut connection = match self.connection.take().filter(|known| !known.is_lost()) {
+            Some(known) => known,
+            None => Tx::postgres(self.pool.get().await?),
+        };
+        // If the writer is stopped in the middle, nobody else shall have the connection.
+        connection.set_open(true);
+        let written = connection.commit_all(&statements).await;
+        if !matches!(written, Err(Error::Unavailable(_))) {
+            connection.set_open(false);
+            self.connection = Some(connection);
+        }
+        written
+    }
+}
+
+/// The first, and whoever waits behind it.
+fn gathered(first: Waiting, queue: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
+    let size = |waiting: &Waiting| waiting.entries.iter().map(text_bytes).sum::<usize>();
+    let (mut entries, mut bytes) = (first.entries.len(), size(&first));
+    let mut batch = vec![first];
+    while entries < BATCH
+        && bytes < BATCH_BYTES
+        && let Ok(next) = queue.try_recv()
+    {
+        entries += next.entries.len();
+        bytes += size(&next);
+        batch.push(next);
+    }
+    batch
+}
+
+/// What of an entry may be long.
+fn text_bytes(entry: &Entry) -> usize {
+    match entry {
+        Entry::Message(message) => message.content.len(),
+        Entry::Turn(_) | Entry::Call(_) | Entry::Decision(_) => 0,
+    }
+}

@@ -1,0 +1,103 @@
+//! Laws of entries, which are added together and never change.
+
+use cynode_domain::ids::{ChatMessageId, ThreadId};
+use cynode_domain::policy::Effect;
+use cynode_store::{
+    ChatRecordStore, EgressDecision, Entry, Error, InferenceFilter, InferenceStore, Store,
+    ThreadMessage, ThreadStore,
+};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::chat::{begun, record};
+use super::egress::call;
+use crate::world::{World, at};
+
+pub(crate) async fn entries_of_every_kind_read_back_as_they_were_entered(store: Store) {
+    let world = World::new(store).await;
+    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
+    let (first, second) = (message(thread, "hello"), message(thread, "hi"));
+    let (turn, asked) = (record(user, world.project), call(user, None, Some(3)));
+    let decided = EgressDecision {
+        call: asked.id,
+        at: at(1),
+        agent: None,
+        user,
+        task: None,
+        resource: "here/chat".to_owned(),
+        decision: Effect::Allow,
+        reason: "rule 1".to_owned(),
+        credential: None,
+        trace_id: "t".to_owned(),
+    };
+    let entries = vec![
+        Entry::Call(asked.clone()),
+        Entry::Message(first.clone()),
+        Entry::Turn(turn.clone()),
+        Entry::Decision(decided.clone()),
+        Entry::Message(second.clone()),
+    ];
+
+    world.store.enter(entries).await.unwrap();
+    world.store.enter(vec![]).await.unwrap();
+
+    let (filter, id) = (InferenceFilter::default(), asked.id);
+    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 9).await), [first, second]);
+    assert_eq!(look!(world.store, tx => tx.chat_record_list(user, None, 9).await), [turn]);
+    assert_eq!(look!(world.store, tx => tx.inference_list(&filter, None, 9).await), [asked]);
+    assert_eq!(look!(world.store, tx => tx.egress_decision_list(id).await), [decided]);
+}
+
+pub(crate) async fn entries_that_many_add_at_once_are_all_kept(store: Store) {
+    let world = World::new(store).await;
+    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
+    let texts: Vec<String> = (0..200).map(|number| format!("m{number:03}")).collect();
+
+    let all = texts.iter().map(|text| {
+        let said = Entry::Message(message(thread, text));
+        world.store.enter(vec![said, Entry::Turn(record(user, world.project))])
+    });
+    let answers = join_all(all).await;
+
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    let kept = look!(world.store, tx => tx.thread_messages(thread, None, 999).await);
+    let kept: Vec<&str> = kept.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(kept, texts, "in the order of their ids");
+    assert_eq!(look!(world.store, tx => tx.chat_record_list(user, None, 999).await).len(), 200);
+}
+
+pub(crate) async fn entries_that_cannot_be_kept_are_nobody_else_s_loss(store: Store) {
+    let world = World::new(store).await;
+    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
+    let turn = || Entry::Turn(record(user, world.project));
+    let twice = message(thread, "twice");
+    let good = (0..20).map(|number| vec![Entry::Message(message(thread, &format!("m{number}")))]);
+    let bad = [
+        vec![turn(), Entry::Message(message(ThreadId::generate(), "nowhere"))],
+        vec![turn(), Entry::Message(message(thread, "a\0b"))],
+        vec![turn(), Entry::Message(twice.clone()), Entry::Message(twice)],
+    ];
+    let all = good.chain(bad).map(|entries| world.store.enter(entries));
+
+    let answers = join_all(all).await;
+
+    assert!(answers[..20].iter().all(Result::is_ok), "{answers:?}");
+    assert!(matches!(answers[20], Err(Error::Statement(_))), "{:?}", answers[20]);
+    assert!(matches!(answers[21], Err(Error::NulCharacter)), "{:?}", answers[21]);
+    assert!(matches!(answers[22], Err(Error::Duplicate { .. })), "{:?}", answers[22]);
+    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 99).await).len(), 20);
+    let turns = look!(world.store, tx => tx.chat_record_list(user, None, 9).await);
+    assert_eq!(turns, [], "what was entered with them is not kept either");
+}
+
+fn message(thread: ThreadId, content: &str) -> ThreadMessage {
+    ThreadMessage {
+        id: ChatMessageId::generate(),
+        thread,
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        is_partial: false,
+        metadata: json!({}),
+        created_at: at(3),
+    }
+}
