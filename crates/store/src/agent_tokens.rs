@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{
+    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, TokenId, UserId,
+};
 use cynode_domain::policy::AgentType;
 
 use crate::column::Row;
@@ -37,6 +39,8 @@ pub struct AgentToken {
     pub user: UserId,
     /// What it is bound to.
     pub binding: Binding,
+    /// The run of a schedule that it was issued for.
+    pub schedule_run: Option<ScheduleRunId>,
     /// What it is for.
     pub name: String,
     /// Who issued it.
@@ -78,8 +82,9 @@ impl AgentTokenStore for Tx {
     async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error> {
         let sql =
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
-                   run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+                   run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
+                   schedule_run_id)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
         let bound = &token.binding;
         let params = params![
             token.id,
@@ -96,6 +101,7 @@ impl AgentTokenStore for Tx {
             token.created_at,
             token.expires_at,
             token.revoked_at,
+            token.schedule_run,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -153,6 +159,7 @@ fn token(row: &Row) -> Result<AgentToken, Error> {
             job: row.id_opt("job_id")?,
             session: row.id_opt("session_id")?,
         },
+        schedule_run: row.id_opt("schedule_run_id")?,
         name: row.get("name")?,
         created_by: row.id("created_by")?,
         created_at: row.get("created_at")?,

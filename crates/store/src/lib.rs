@@ -38,12 +38,16 @@ mod nodes;
 mod notices;
 mod operation;
 mod param;
+mod placement;
 mod postgres;
 mod preferences;
 mod projects;
 mod questions;
 mod rules;
 mod runs;
+mod sandboxes;
+mod schedule_runs;
+mod schedules;
 mod sessions;
 mod settings;
 mod skills;
@@ -82,17 +86,24 @@ pub use inferences::{
 pub use job_memory::{MemoryStore, Note, NoteTotals};
 pub use jobs::{Job, JobStore, NewJob};
 pub use leases::{Fenced, HolderStore, Lease, LeaseStore, Waiting};
+pub use ledger::Entry;
 pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
 pub use mcp_tools::{Definition, McpTool, ToolStore};
 pub use model_providers::{ModelProvider, ModelProviderStore};
 pub use nodes::{Node, NodeStore};
-pub use ledger::Entry;
 pub use notices::Notices;
+pub use placement::PlacementStore;
 pub use preferences::{Preference, PreferenceChange, PreferenceStore};
 pub use projects::{Project, ProjectStore};
 pub use questions::{Asked, NewQuestion, QuestionStore};
 pub use rules::{AccessChange, RuleStore, StoredRule};
 pub use runs::{PastTransition, RecordedRun, RunStore};
+pub use sandboxes::{ExecCounts, Sandbox, SandboxStore};
+pub use schedule_runs::{
+    DueStore, NewScheduleRun, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduledTask,
+    ScheduledTaskStore,
+};
+pub use schedules::{Schedule, ScheduleStore};
 pub use sessions::{ApiToken, Session, SessionStore};
 pub use settings::{Setting, SettingChange, SettingStore};
 pub use skills::{Skill, SkillFilter, SkillStore};

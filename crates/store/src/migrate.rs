@@ -66,6 +66,16 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0011_steps.sql"),
         sqlite: include_str!("../migrations/sqlite/0011_steps.sql"),
     },
+    Migration {
+        version: 12,
+        postgres: include_str!("../migrations/postgres/0012_schedules.sql"),
+        sqlite: include_str!("../migrations/sqlite/0012_schedules.sql"),
+    },
+    Migration {
+        version: 13,
+        postgres: include_str!("../migrations/postgres/0013_sandboxes.sql"),
+        sqlite: include_str!("../migrations/sqlite/0013_sandboxes.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -5,8 +5,8 @@ use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
     AgentId, ArtifactId, CallId, ChainId, ChatMessageId, ChatTurnId, CheckpointId, CredentialId,
     DecisionId, FindingId, GroupId, HolderId, InferenceId, JobId, LeaseId, MessageId, NodeId,
-    PreferenceId, ProjectId, RuleId, RunId, ServerId, SessionId, SkillId, TaskId, ThreadId,
-    TokenId, ToolId, TraceId, UserId,
+    PreferenceId, ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId,
+    SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -112,6 +112,8 @@ param_from_ids!(
     ProjectId,
     RuleId,
     RunId,
+    ScheduleId,
+    ScheduleRunId,
     ServerId,
     SessionId,
     SkillId,

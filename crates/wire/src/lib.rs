@@ -29,6 +29,7 @@ pub mod projects;
 pub mod providers;
 pub mod rules;
 pub mod runs;
+pub mod schedules;
 pub mod servers;
 pub mod settings;
 pub mod skills;

@@ -60,6 +60,19 @@ store_laws! {
         an_api_token_is_revoked_by_its_owner_only_and_for_good,
         a_token_hash_is_stored_only_once,
     }
+    schedules {
+        a_schedule_reads_back_as_it_was_made_and_as_it_was_changed,
+        a_schedules_name_is_taken_for_one_owner_and_project_only,
+        schedules_are_counted_and_paged_newest_first_for_one_owner_or_for_all,
+        of_many_who_look_at_once_one_fires_a_due_time,
+        a_due_time_has_one_run_and_a_skipped_one_is_over,
+        who_lost_the_claim_of_a_schedules_run_changes_nothing_more,
+        a_schedules_run_that_is_put_off_is_claimed_again_when_its_time_has_come,
+        a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open,
+        a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks,
+        only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always,
+        how_long_there_is_to_wait_is_told_by_schedules_and_claims,
+    }
     projects {
         a_project_reads_back_as_it_was_made,
         a_taken_slug_is_not_added_again,
@@ -74,6 +87,7 @@ store_laws! {
         a_task_of_an_unknown_user_is_refused,
         tasks_are_paged_newest_first_under_every_filter,
         a_closed_task_never_changes,
+        an_open_task_takes_another_name_and_other_criteria,
         a_running_task_keeps_the_time_it_started,
         tasks_are_counted_by_status,
         dependencies_are_kept_once_and_seen_from_both_ends,
@@ -141,6 +155,17 @@ store_laws! {
         a_closed_job_never_changes_again,
         a_cancel_request_reaches_open_jobs_only,
     }
+    placement {
+        a_job_is_left_alone_while_somebody_is_asked_where_it_belongs,
+        a_job_that_was_given_a_node_waits_for_no_placement,
+        open_jobs_of_a_task_gather_where_one_of_them_is,
+    }
+    sandboxes {
+        a_handle_on_a_workspace_reads_back_with_the_node_of_its_job,
+        a_handle_that_was_given_up_is_not_counted_and_stays_so,
+        a_key_finds_the_job_that_one_handle_made_with_it,
+        commands_of_a_run_are_counted_apart_from_its_steps,
+    }
     logs {
         output_is_kept_in_order_and_byte_for_byte,
         a_repeated_piece_of_output_changes_nothing,
@@ -194,6 +219,7 @@ store_laws! {
         a_scope_has_one_preference_for_a_key,
         a_preference_is_replaced_and_removed_by_version,
         preferences_are_listed_by_prefix_and_page_within_their_scope,
+        preferences_of_several_scopes_come_scope_by_scope,
         changes_of_a_preference_outlive_it,
     }
     memory {
@@ -219,7 +245,6 @@ store_laws! {
         a_branch_begins_with_the_row_it_goes_on_from,
         only_a_failed_or_canceled_task_is_opened_again,
         acts_are_kept_in_their_order_between_transitions,
-        preferences_of_several_scopes_come_scope_by_scope,
         runs_are_listed_by_what_they_wait_for,
     }
     runs {
@@ -249,6 +274,12 @@ store_laws! {
         the_tail_of_a_thread_is_its_newest_messages_in_order,
         a_message_reads_back_as_it_was_said,
         chat_records_are_listed_newest_first_for_their_user_alone,
+        the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on,
+    }
+    ledger {
+        entries_of_every_kind_read_back_as_they_were_entered,
+        entries_that_many_add_at_once_are_all_kept,
+        entries_that_cannot_be_kept_are_nobody_else_s_loss,
     }
     egress {
         a_provider_is_replaced_by_its_next_version_only,
@@ -274,12 +305,6 @@ store_laws! {
         an_operation_that_fails_halfway_leaves_nothing,
         a_callers_own_refusal_comes_back_as_it_is,
         an_operation_that_hides_a_failed_statement_keeps_nothing,
-        the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on,
-    }
-    ledger {
-        entries_of_every_kind_read_back_as_they_were_entered,
-        entries_that_many_add_at_once_are_all_kept,
-        entries_that_cannot_be_kept_are_nobody_else_s_loss,
         a_panicking_operation_is_undone_and_the_store_goes_on,
         a_panicking_append_is_undone_and_the_store_goes_on,
         a_panicking_read_leaves_the_store_usable,

@@ -1,6 +1,8 @@
 //! Laws of agent tokens.
 
-use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{
+    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, TokenId, UserId,
+};
 use cynode_domain::policy::AgentType;
 use cynode_store::{AgentToken, AgentTokenStore, Binding, Store};
 
@@ -19,6 +21,7 @@ fn token(user: UserId, hash: u8) -> AgentToken {
             job: Some(JobId::generate()),
             session: Some(SessionId::generate()),
         },
+        schedule_run: Some(ScheduleRunId::generate()),
         name: "job".to_owned(),
         created_by: user,
         created_at: at(1),

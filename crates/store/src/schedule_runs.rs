@@ -1,0 +1,346 @@
+//! Times at which schedules came due, and who deals with them.
+//!
+//! Invariants: a due time of a schedule has one row. Of those who claim a row one after the other, only
+//! the last can write to it. All times are the database's.
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use cynode_domain::ids::{ScheduleId, ScheduleRunId, TaskId};
+use cynode_domain::schedule::ScheduleRunStatus;
+use cynode_domain::status::TaskStatus;
+
+use crate::column::Row;
+use crate::param::params;
+use crate::schedules::schedule;
+use crate::{Error, Schedule, Tx};
+
+/// One time at which a schedule came due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduleRun {
+    /// The run's id.
+    pub id: ScheduleRunId,
+    /// Of which schedule.
+    pub schedule: ScheduleId,
+    /// When it came due.
+    pub due_at: DateTime<Utc>,
+    /// Whether a person asked for it, and not the clock.
+    pub is_manual: bool,
+    /// How far it has come.
+    pub status: ScheduleRunStatus,
+    /// What was done, or why not, for people.
+    pub summary: String,
+    /// How often it was claimed.
+    pub attempts: u32,
+    /// When it was noticed.
+    pub created_at: DateTime<Utc>,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// A run on its way in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewScheduleRun {
+    /// The run's id.
+    pub id: ScheduleRunId,
+    /// Of which schedule.
+    pub schedule: ScheduleId,
+    /// When it came due; now, if absent.
+    pub due_at: Option<DateTime<Utc>>,
+    /// Whether a person asked for it.
+    pub is_manual: bool,
+    /// Why nothing is to be done, if so.
+    pub skipped: Option<String>,
+}
+
+/// The right to deal with a run, until somebody else claims it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScheduleClaim {
+    /// The run.
+    pub run: ScheduleRunId,
+    /// How often it had been claimed with this claim.
+    pub attempt: u32,
+}
+
+/// A task that was made for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledTask {
+    /// The run.
+    pub run: ScheduleRunId,
+    /// The task.
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+}
+
+/// What the clock brings.
+#[async_trait]
+pub trait DueStore {
+    /// Schedules whose time has come, locked until the transaction ends, and the time by which that
+    /// was told. Those that somebody else has locked are left to them.
+    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<(Schedule, DateTime<Utc>)>, Error>;
+    /// Moves a schedule from its due time to the next; false if it was moved already.
+    async fn schedule_advance(
+        &mut self,
+        id: ScheduleId,
+        from: DateTime<Utc>,
+        to: Option<DateTime<Utc>>,
+    ) -> Result<bool, Error>;
+    /// Whether work of an earlier time is still open: a run, or a task of one.
+    async fn schedule_is_busy(&mut self, id: ScheduleId) -> Result<bool, Error>;
+    /// How long until something comes due or a claim ends; none if there is nothing to wait for.
+    async fn schedule_wait(&mut self) -> Result<Option<TimeDelta>, Error>;
+    /// The time of the database.
+    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error>;
+}
+
+/// Runs of schedules.
+#[async_trait]
+pub trait ScheduleRunStore {
+    /// Adds a run that can be claimed at once, or that is skipped; false if there is one of that time.
+    async fn schedule_run_insert(&mut self, run: &NewScheduleRun) -> Result<bool, Error>;
+    /// The run with this id.
+    async fn schedule_run_get(&mut self, id: ScheduleRunId) -> Result<Option<ScheduleRun>, Error>;
+    /// A page of a schedule's runs, newest first, older than `before`.
+    async fn schedule_run_list(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<ScheduleRunId>,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRun>, Error>;
+    /// Forgets all but the newest `keep` of a schedule's runs that have ended.
+    async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error>;
+    /// Claims open runs that nobody deals with, the longest waiting first, for so many milliseconds.
+    async fn schedule_run_claim(
+        &mut self,
+        lease_ms: i64,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRun>, Error>;
+    /// Keeps a claim for so many milliseconds from now, saying how far the run has come; false if the
+    /// claim is lost.
+    async fn schedule_run_keep(
+        &mut self,
+        claim: ScheduleClaim,
+        status: ScheduleRunStatus,
+        lease_ms: i64,
+    ) -> Result<bool, Error>;
+    /// Gives a claim up for so many milliseconds, and says why; false if the claim is lost.
+    async fn schedule_run_retry(
+        &mut self,
+        claim: ScheduleClaim,
+        wait_ms: i64,
+        why: &str,
+    ) -> Result<bool, Error>;
+    /// Ends a run; false if the claim is lost.
+    async fn schedule_run_end(
+        &mut self,
+        claim: ScheduleClaim,
+        status: ScheduleRunStatus,
+        summary: &str,
+    ) -> Result<bool, Error>;
+}
+
+/// Tasks of runs.
+#[async_trait]
+pub trait ScheduledTaskStore {
+    /// Notes that a task was made for a run; noting it twice changes nothing.
+    async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error>;
+    /// The tasks of a schedule's runs from `first` to `last`, oldest first.
+    async fn scheduled_task_list(
+        &mut self,
+        schedule: ScheduleId,
+        (first, last): (ScheduleRunId, ScheduleRunId),
+    ) -> Result<Vec<ScheduledTask>, Error>;
+}
+
+#[async_trait]
+impl DueStore for Tx {
+    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<(Schedule, DateTime<Utc>)>, Error> {
+        let sql = "SELECT s.*, cynode_now() AS now FROM schedules s
+                   WHERE s.next_due_at <= cynode_now() AND s.is_enabled
+                   ORDER BY s.next_due_at LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
+        let rows = self.rows(sql, params![limit]).await?;
+        rows.iter().map(|row| Ok((schedule(row)?, row.get("now")?))).collect()
+    }
+
+    async fn schedule_advance(
+        &mut self,
+        id: ScheduleId,
+        from: DateTime<Utc>,
+        to: Option<DateTime<Utc>>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE schedules SET next_due_at = $3 WHERE id = $1 AND next_due_at = $2";
+        Ok(self.execute(sql, params![id, from, to]).await? == 1)
+    }
+
+    async fn schedule_is_busy(&mut self, id: ScheduleId) -> Result<bool, Error> {
+        let sql = "SELECT r.id FROM schedule_runs r WHERE r.schedule_id = $1
+                   AND (r.ended_at IS NULL OR EXISTS (
+                       SELECT t.task_id FROM schedule_run_tasks t JOIN tasks k ON k.id = t.task_id
+                       WHERE t.run_id = r.id AND NOT k.closed))
+                   LIMIT 1";
+        Ok(self.row(sql, params![id]).await?.is_some())
+    }
+
+    async fn schedule_wait(&mut self) -> Result<Option<TimeDelta>, Error> {
+        let sql = "SELECT min(w.at) AS at, cynode_now() AS now FROM (
+                       SELECT min(next_due_at) AS at FROM schedules WHERE next_due_at IS NOT NULL
+                       UNION ALL
+                       SELECT min(claimed_until) FROM schedule_runs WHERE ended_at IS NULL) AS w";
+        let Some(row) = self.row(sql, &[]).await? else { return Ok(None) };
+        let at: Option<DateTime<Utc>> = row.get("at")?;
+        let now: DateTime<Utc> = row.get("now")?;
+        Ok(at.map(|at| (at - now).max(TimeDelta::zero())))
+    }
+
+    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error> {
+        let row = self.row("SELECT cynode_now() AS now", &[]).await?;
+        row.ok_or(Error::Closed)?.get("now")
+    }
+}
+
+#[async_trait]
+impl ScheduleRunStore for Tx {
+    async fn schedule_run_insert(&mut self, run: &NewScheduleRun) -> Result<bool, Error> {
+        let sql = "INSERT INTO schedule_runs (id, schedule_id, due_at, is_manual, status, summary,
+                   attempts, claimed_until, created_at, ended_at)
+                   VALUES ($1, $2, coalesce($3 /*pg ::timestamptz */, cynode_now()), $4, $5, $6, $7,
+                       cynode_now(), cynode_now(), CASE WHEN $8 THEN cynode_now() ELSE NULL END)
+                   ON CONFLICT DO NOTHING";
+        let status = match run.skipped {
+            Some(_) => ScheduleRunStatus::Skipped,
+            None => ScheduleRunStatus::Claimed,
+        };
+        let params = params![
+            run.id,
+            run.schedule,
+            run.due_at,
+            run.is_manual,
+            status.as_str(),
+            run.skipped.clone().unwrap_or_default(),
+            0_u32,
+            run.skipped.is_some(),
+        ];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn schedule_run_get(&mut self, id: ScheduleRunId) -> Result<Option<ScheduleRun>, Error> {
+        let sql = "SELECT * FROM schedule_runs WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(run).transpose()
+    }
+
+    async fn schedule_run_list(
+        &mut self,
+        schedule: ScheduleId,
+        before: Option<ScheduleRunId>,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRun>, Error> {
+        let sql = "SELECT * FROM schedule_runs WHERE schedule_id = $1
+                   AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
+        self.rows(sql, params![schedule, before, limit]).await?.iter().map(run).collect()
+    }
+
+    async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error> {
+        let sql = "DELETE FROM schedule_runs WHERE schedule_id = $1 AND ended_at IS NOT NULL
+                   AND id <= (SELECT id FROM schedule_runs WHERE schedule_id = $1
+                       ORDER BY id DESC LIMIT 1 OFFSET $2)";
+        self.execute(sql, params![schedule, keep]).await
+    }
+
+    async fn schedule_run_claim(
+        &mut self,
+        lease_ms: i64,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRun>, Error> {
+        let sql = "UPDATE schedule_runs
+                   SET attempts = attempts + 1, claimed_until = cynode_after($1)
+                   WHERE id IN (SELECT id FROM schedule_runs
+                       WHERE ended_at IS NULL AND claimed_until <= cynode_now()
+                       ORDER BY claimed_until LIMIT $2 /*pg FOR UPDATE SKIP LOCKED */)
+                   RETURNING *";
+        self.rows(sql, params![lease_ms, limit]).await?.iter().map(run).collect()
+    }
+
+    async fn schedule_run_keep(
+        &mut self,
+        claim: ScheduleClaim,
+        status: ScheduleRunStatus,
+        lease_ms: i64,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4)
+                   WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
+        let params = params![claim.run, claim.attempt, status.as_str(), lease_ms];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn schedule_run_retry(
+        &mut self,
+        claim: ScheduleClaim,
+        wait_ms: i64,
+        why: &str,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4),
+                   summary = $5 WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
+        let waiting = ScheduleRunStatus::Claimed.as_str();
+        let params = params![claim.run, claim.attempt, waiting, wait_ms, why];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn schedule_run_end(
+        &mut self,
+        claim: ScheduleClaim,
+        status: ScheduleRunStatus,
+        summary: &str,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE schedule_runs SET status = $3, summary = $4, ended_at = cynode_now()
+                   WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
+        let params = params![claim.run, claim.attempt, status.as_str(), summary];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+}
+
+#[async_trait]
+impl ScheduledTaskStore for Tx {
+    async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error> {
+        // Nothing is noted for a run whose schedule was deleted meanwhile.
+        let sql = "INSERT INTO schedule_run_tasks (run_id, task_id)
+                   SELECT r.id, k.id FROM schedule_runs r, tasks k WHERE r.id = $1 AND k.id = $2
+                   ON CONFLICT DO NOTHING";
+        self.execute(sql, params![run, task]).await.map(drop)
+    }
+
+    async fn scheduled_task_list(
+        &mut self,
+        schedule: ScheduleId,
+        (first, last): (ScheduleRunId, ScheduleRunId),
+    ) -> Result<Vec<ScheduledTask>, Error> {
+        let sql = "SELECT t.run_id, k.id, k.name, k.status FROM schedule_runs r
+                   JOIN schedule_run_tasks t ON t.run_id = r.id JOIN tasks k ON k.id = t.task_id
+                   WHERE r.schedule_id = $1 AND r.id >= $2 AND r.id <= $3 ORDER BY k.id";
+        let rows = self.rows(sql, params![schedule, first, last]).await?;
+        let task = |row: &Row| {
+            Ok(ScheduledTask {
+                run: row.id("run_id")?,
+                task: row.id("id")?,
+                name: row.get("name")?,
+                status: row.word("status")?,
+            })
+        };
+        rows.iter().map(task).collect()
+    }
+}
+
+fn run(row: &Row) -> Result<ScheduleRun, Error> {
+    Ok(ScheduleRun {
+        id: row.id("id")?,
+        schedule: row.id("schedule_id")?,
+        due_at: row.get("due_at")?,
+        is_manual: row.get("is_manual")?,
+        status: row.word("status")?,
+        summary: row.get("summary")?,
+        attempts: row.count("attempts")?,
+        created_at: row.get("created_at")?,
+        ended_at: row.get("ended_at")?,
+    })
+}

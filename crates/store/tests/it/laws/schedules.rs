@@ -1,0 +1,310 @@
+//! Laws of schedules and their runs.
+
+use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
+use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, UserId};
+use cynode_domain::schedule::{IfMissed, Overlap, Payload, Rule, ScheduleRunStatus, Timing, Zone};
+use cynode_domain::status::TaskStatus;
+use cynode_store::{
+    DueStore, Error, NewScheduleRun, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore,
+    ScheduleStore, ScheduledTaskStore, Store, TaskStore,
+};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::world::World;
+
+const LONG_MS: i64 = 60_000;
+
+/// Moments that have passed, whatever the database's clock shows.
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_700_000_000 + seconds, 123_456_000).unwrap()
+}
+
+fn schedule(owner: UserId, project: ProjectId, name: &str) -> Schedule {
+    Schedule {
+        id: ScheduleId::generate(),
+        owner,
+        project,
+        name: name.to_owned(),
+        rule: Rule {
+            timing: Timing::cron("0 3 * * *").unwrap(),
+            zone: "Europe/Berlin".parse().unwrap(),
+            anchor: at(1),
+        },
+        payload: Payload::Task { request: json!({ "commands": ["true"] }) },
+        is_enabled: true,
+        if_missed: IfMissed::Skip,
+        overlap: Overlap::Allow,
+        next_due_at: Some(at(5)),
+        created_at: at(1),
+        updated_at: at(1),
+    }
+}
+
+async fn added(world: &World, name: &str) -> Schedule {
+    let made = schedule(world.user, world.project, name);
+    let row = made.clone();
+    assert!(change!(world.store, tx => tx.schedule_insert(&row).await));
+    made
+}
+
+fn new_run(of: &Schedule, second: i64) -> NewScheduleRun {
+    NewScheduleRun {
+        id: ScheduleRunId::generate(),
+        schedule: of.id,
+        due_at: Some(at(second)),
+        is_manual: false,
+        skipped: None,
+    }
+}
+
+async fn ran(world: &World, of: &Schedule, second: i64) -> ScheduleRunId {
+    let run = new_run(of, second);
+    let id = run.id;
+    assert!(change!(world.store, tx => tx.schedule_run_insert(&run).await));
+    id
+}
+
+async fn claimed(store: &Store) -> Vec<ScheduleRun> {
+    change!(store, tx => tx.schedule_run_claim(LONG_MS, 10).await)
+}
+
+fn claim(run: &ScheduleRun) -> ScheduleClaim {
+    ScheduleClaim { run: run.id, attempt: run.attempts }
+}
+
+/// What a scheduler does about what is due: moves it on and notes that it came, in one transaction.
+async fn fire(store: &Store) -> usize {
+    let fired: Result<usize, Error> = store
+        .write(|tx| {
+            Box::pin(async move {
+                let mut fired = 0;
+                for (schedule, _) in tx.schedule_due(10).await? {
+                    let due = schedule.next_due_at.unwrap();
+                    assert!(tx.schedule_advance(schedule.id, due, None).await?);
+                    let run = NewScheduleRun {
+                        id: ScheduleRunId::generate(),
+                        schedule: schedule.id,
+                        due_at: Some(due),
+                        is_manual: false,
+                        skipped: None,
+                    };
+                    fired += usize::from(tx.schedule_run_insert(&run).await?);
+                }
+                Ok(fired)
+            })
+        })
+        .await;
+    fired.unwrap()
+}
+
+pub(crate) async fn a_schedule_reads_back_as_it_was_made_and_as_it_was_changed(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    let id = made.id;
+    assert_eq!(look!(world.store, tx => tx.schedule_get(id).await), Some(made.clone()));
+
+    let changed = Schedule {
+        name: "weekly".to_owned(),
+        rule: Rule { timing: Timing::every(60).unwrap(), zone: Zone::UTC, anchor: at(2) },
+        payload: Payload::Prompt { text: "tidy up".to_owned() },
+        is_enabled: false,
+        if_missed: IfMissed::Once,
+        overlap: Overlap::Skip,
+        next_due_at: None,
+        updated_at: at(3),
+        ..made
+    };
+    let row = changed.clone();
+    change!(world.store, tx => tx.schedule_update(&row).await);
+
+    assert_eq!(change!(world.store, tx => tx.schedule_lock(id).await), Some(changed));
+}
+
+pub(crate) async fn a_schedules_name_is_taken_for_one_owner_and_project_only(store: Store) {
+    let world = World::new(store).await;
+    let first = added(&world, "nightly").await;
+    let again = schedule(world.user, world.project, "nightly");
+    let other = schedule(world.other_user("bob").await, world.project, "nightly");
+
+    assert!(!change!(world.store, tx => tx.schedule_insert(&again).await));
+    assert!(change!(world.store, tx => tx.schedule_insert(&other).await));
+    let second = added(&world, "weekly").await;
+    let renamed = Schedule { name: "nightly".to_owned(), ..second };
+    let taken: Result<(), Error> =
+        try_change!(world.store, tx => tx.schedule_update(&renamed).await);
+
+    assert!(taken.unwrap_err().is_duplicate());
+    let owner = world.user;
+    let named = look!(world.store, tx => tx.schedule_named(owner, "nightly").await);
+    assert_eq!(named, [first]);
+}
+
+pub(crate) async fn schedules_are_counted_and_paged_newest_first_for_one_owner_or_for_all(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let (first, second) = (added(&world, "a").await, added(&world, "b").await);
+    let strange = schedule(world.other_user("bob").await, world.project, "c");
+    let row = strange.clone();
+    change!(world.store, tx => tx.schedule_insert(&row).await);
+    let (owner, project, before) = (world.user, world.project, second.id);
+
+    let own =
+        look!(world.store, tx => tx.schedule_list((Some(owner), Some(project)), None, 10).await);
+    let older = look!(world.store, tx => tx.schedule_list((None, None), Some(before), 10).await);
+    let all = look!(world.store, tx => tx.schedule_list((None, None), None, 1).await);
+
+    assert_eq!(own, [second, first.clone()]);
+    assert_eq!(older, [first]);
+    assert_eq!(all, [strange]);
+    assert_eq!(look!(world.store, tx => tx.schedule_count(owner).await), 2);
+}
+
+pub(crate) async fn of_many_who_look_at_once_one_fires_a_due_time(store: Store) {
+    let world = World::new(store).await;
+    let due = added(&world, "nightly").await;
+    let later = world.store.read(|tx| Box::pin(async move { tx.schedule_now().await })).await;
+    let later = later.unwrap().with_nanosecond(0).unwrap() + TimeDelta::hours(1);
+    let later =
+        Schedule { next_due_at: Some(later), ..schedule(world.user, world.project, "later") };
+    change!(world.store, tx => tx.schedule_insert(&later).await);
+
+    let fired: usize = join_all((0..8).map(|_| fire(&world.store))).await.into_iter().sum();
+    let claims = join_all((0..8).map(|_| claimed(&world.store))).await;
+
+    assert_eq!(fired, 1);
+    let claims: Vec<_> = claims.into_iter().flatten().collect();
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    assert_eq!((claims[0].schedule, claims[0].due_at, claims[0].attempts), (due.id, at(5), 1));
+}
+
+pub(crate) async fn a_due_time_has_one_run_and_a_skipped_one_is_over(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    let skipped = NewScheduleRun { skipped: Some("busy".to_owned()), ..new_run(&made, 5) };
+    let (row, again) = (skipped.clone(), new_run(&made, 5));
+
+    assert!(change!(world.store, tx => tx.schedule_run_insert(&row).await));
+    assert!(!change!(world.store, tx => tx.schedule_run_insert(&again).await));
+
+    assert_eq!(claimed(&world.store).await, []);
+    let found = look!(world.store, tx => tx.schedule_run_get(skipped.id).await).unwrap();
+    assert_eq!((found.status, found.summary.as_str()), (ScheduleRunStatus::Skipped, "busy"));
+    assert!(found.ended_at.is_some());
+}
+
+pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    ran(&world, &made, 5).await;
+    let first = change!(world.store, tx => tx.schedule_run_claim(0, 1).await).remove(0);
+    let second = claimed(&world.store).await.remove(0);
+    assert_eq!((first.id, first.attempts, second.attempts), (second.id, 1, 2));
+    let (old, new) = (claim(&first), claim(&second));
+    let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
+
+    assert!(!change!(world.store, tx => tx.schedule_run_keep(old, handed, LONG_MS).await));
+    assert!(!change!(world.store, tx => tx.schedule_run_retry(old, 0, "again").await));
+    assert!(!change!(world.store, tx => tx.schedule_run_end(old, over, "mine").await));
+    assert!(change!(world.store, tx => tx.schedule_run_keep(new, handed, LONG_MS).await));
+    assert!(change!(world.store, tx => tx.schedule_run_end(new, over, "yours").await));
+    assert!(!change!(world.store, tx => tx.schedule_run_end(new, over, "twice").await));
+
+    let found = look!(world.store, tx => tx.schedule_run_get(new.run).await).unwrap();
+    assert_eq!((found.status, found.summary.as_str()), (over, "yours"));
+}
+
+pub(crate) async fn a_schedules_run_that_is_put_off_is_claimed_again_when_its_time_has_come(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    ran(&world, &made, 5).await;
+    let first = claimed(&world.store).await.remove(0);
+    assert_eq!(claimed(&world.store).await, []);
+
+    let mine = claim(&first);
+    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, "nobody is there").await);
+    assert_eq!(claimed(&world.store).await, []);
+    change!(world.store, tx => tx.schedule_run_retry(mine, 0, "nobody is there").await);
+    let second = claimed(&world.store).await.remove(0);
+
+    assert_eq!((second.id, second.attempts), (first.id, 2));
+    assert_eq!(second.summary, "nobody is there");
+}
+
+pub(crate) async fn a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open(store: Store) {
+    let world = World::new(store).await;
+    let (made, task) = (added(&world, "nightly").await, world.task("a").await);
+    let id = made.id;
+    assert!(!look!(world.store, tx => tx.schedule_is_busy(id).await));
+    let run = ran(&world, &made, 5).await;
+    assert!(look!(world.store, tx => tx.schedule_is_busy(id).await));
+    for _ in 0..2 {
+        change!(world.store, tx => tx.scheduled_task_add(run, task).await);
+    }
+    let mine = claim(&claimed(&world.store).await.remove(0));
+    change!(world.store, tx => tx.schedule_run_end(mine, ScheduleRunStatus::Done, "").await);
+    assert!(look!(world.store, tx => tx.schedule_is_busy(id).await));
+
+    change!(world.store, tx => tx.task_set_status(task, TaskStatus::Canceled, None).await);
+
+    assert!(!look!(world.store, tx => tx.schedule_is_busy(id).await));
+    let tasks = look!(world.store, tx => tx.scheduled_task_list(id, (run, run)).await);
+    let tasks: Vec<_> = tasks.into_iter().map(|of| (of.run, of.task, of.name, of.status)).collect();
+    assert_eq!(tasks, [(run, task, "a".to_owned(), TaskStatus::Canceled)]);
+}
+
+pub(crate) async fn a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks(store: Store) {
+    let world = World::new(store).await;
+    let (made, task) = (added(&world, "nightly").await, world.task("a").await);
+    let run = ran(&world, &made, 5).await;
+    change!(world.store, tx => tx.scheduled_task_add(run, task).await);
+    let id = made.id;
+
+    assert!(change!(world.store, tx => tx.schedule_delete(id).await));
+
+    assert!(!change!(world.store, tx => tx.schedule_delete(id).await));
+    assert_eq!(look!(world.store, tx => tx.schedule_run_get(run).await), None);
+    assert!(look!(world.store, tx => tx.task_get(task).await).is_some());
+    // Who deals with a run of it meanwhile notes nothing more.
+    change!(world.store, tx => tx.scheduled_task_add(run, task).await);
+}
+
+pub(crate) async fn only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    let id = made.id;
+    let mut ids = vec![ran(&world, &made, 1).await];
+    for second in 2..6 {
+        let over = NewScheduleRun { skipped: Some(String::new()), ..new_run(&made, second) };
+        ids.push(over.id);
+        change!(world.store, tx => tx.schedule_run_insert(&over).await);
+    }
+
+    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 2).await), 2);
+
+    let left = look!(world.store, tx => tx.schedule_run_list(id, None, 10).await);
+    let left: Vec<_> = left.iter().map(|run| run.id).collect();
+    assert_eq!(left, [ids[4], ids[3], ids[0]]);
+    let older = look!(world.store, tx => tx.schedule_run_list(id, Some(left[0]), 1).await);
+    assert_eq!(older[0].id, ids[3]);
+}
+
+pub(crate) async fn how_long_there_is_to_wait_is_told_by_schedules_and_claims(store: Store) {
+    let world = World::new(store).await;
+    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), None);
+    let made = added(&world, "nightly").await;
+    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), Some(TimeDelta::zero()));
+    fire(&world.store).await;
+    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), Some(TimeDelta::zero()));
+
+    claimed(&world.store).await;
+
+    let wait = look!(world.store, tx => tx.schedule_wait().await).unwrap();
+    assert!(wait > TimeDelta::zero() && wait <= TimeDelta::milliseconds(LONG_MS), "{wait}");
+    let paused = Schedule { is_enabled: false, next_due_at: None, ..made };
+    change!(world.store, tx => tx.schedule_update(&paused).await);
+    assert_eq!(fire(&world.store).await, 0);
+}
