@@ -119,5 +119,6 @@ fn called(caller: Caller, trace: TraceId, headers: &HeaderMap) -> Result<ChatCal
         project: project.map(ToOwned::to_owned),
         trace_id: trace.to_string(),
         is_repeat,
+        link: None,
     })
 }

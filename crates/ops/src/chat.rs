@@ -9,6 +9,7 @@
 //! turn whose reader goes away is given up at once: what was said so far is kept, marked as partial.
 //! At most one commit comes before the first word of an answer, and one after the last.
 
+mod chain;
 mod check;
 mod clean;
 mod converse;
@@ -31,6 +32,7 @@ use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+pub use chain::{Link, PastTurn};
 pub use error::ChatError;
 pub use offer::Models;
 pub use threads::ThreadError;
@@ -61,6 +63,8 @@ pub struct ChatCall {
     pub trace_id: String,
     /// Whether the client says that it repeats a request that failed; what it said is kept once.
     pub is_repeat: bool,
+    /// The name of the turn, where later turns are to go on from it.
+    pub link: Option<Link>,
 }
 
 /// How long and how much.

@@ -13,11 +13,18 @@ use super::turn::Turn;
 /// The most of an answer that is kept.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
 
+/// A call of one of the client's functions.
+#[derive(Debug, Default)]
+struct Called {
+    id: String,
+    function: FunctionCall,
+}
+
 /// What was said so far.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     text: String,
-    calls: BTreeMap<u32, FunctionCall>,
+    calls: BTreeMap<u32, Called>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
 }
@@ -38,9 +45,13 @@ impl Said {
 
     fn call(&mut self, delta: &ToolCallDelta) {
         let call = self.calls.entry(delta.index).or_default();
+        if let Some(id) = &delta.id {
+            call.id.clone_from(id);
+        }
         if let Some(function) = &delta.function {
-            call.name.push_str(function.name.as_deref().unwrap_or_default());
-            call.arguments.push_str(function.arguments.as_deref().unwrap_or_default());
+            let FunctionCall { name, arguments } = &mut call.function;
+            name.push_str(function.name.as_deref().unwrap_or_default());
+            arguments.push_str(function.arguments.as_deref().unwrap_or_default());
         }
     }
 
@@ -50,7 +61,9 @@ impl Said {
         self.usage.clone_from(&answer.usage);
         let Some(choice) = answer.choices.first() else { return };
         self.finish_reason.clone_from(&choice.finish_reason);
-        let calls = choice.message.tool_calls.iter().filter_map(|call| call.function.clone());
+        let calls = choice.message.tool_calls.iter().filter_map(|call| {
+            Some(Called { id: call.id.clone(), function: call.function.clone()? })
+        });
         self.calls = (0..).zip(calls).collect();
     }
 
@@ -82,7 +95,15 @@ impl Said {
     }
 
     /// What else is kept.
-    pub(super) fn kept_metadata(&self, model: &str) -> Value {
+    pub(super) fn kept_metadata(&self, turn: &Turn) -> Value {
+        let mut metadata = self.metadata_for(&turn.model);
+        if let Some(link) = turn.call.link {
+            link.mark(&mut metadata);
+        }
+        metadata
+    }
+
+    fn metadata_for(&self, model: &str) -> Value {
         let mut fields = Map::from_iter([("model_id".to_owned(), json!(model))]);
         if let Some(reason) = &self.finish_reason {
             fields.insert("finish_reason".to_owned(), json!(kept(reason)));
@@ -94,7 +115,10 @@ impl Said {
             fields.insert("usage".to_owned(), tokens);
         }
         if !self.calls.is_empty() {
-            let call = |call: &FunctionCall| json!({ "name": kept(&call.name), "arguments": kept(&call.arguments) });
+            let call = |call: &Called| {
+                let FunctionCall { name, arguments } = &call.function;
+                json!({ "id": kept(&call.id), "name": kept(name), "arguments": kept(arguments) })
+            };
             fields.insert("tool_calls".to_owned(), self.calls.values().map(call).collect());
         }
         Value::Object(fields)
@@ -122,7 +146,9 @@ mod tests {
             name: name.map(ToOwned::to_owned),
             arguments: Some(arguments.to_owned()),
         };
-        let delta = ToolCallDelta { index, function: Some(function), ..ToolCallDelta::default() };
+        let id = name.map(|_| format!("call-{index}"));
+        let delta =
+            ToolCallDelta { index, id, function: Some(function), ..ToolCallDelta::default() };
         ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
     }
 
@@ -142,9 +168,10 @@ mod tests {
 
         assert_eq!(said.kept_text(), "Let me look.");
         assert_eq!(
-            said.kept_metadata("p/m"),
+            said.metadata_for("p/m"),
             json!({"model_id": "p/m", "finish_reason": "tool_calls", "tool_calls": [
-                {"name": "find", "arguments": "{\"q\":\"x\"}"}, {"name": "count", "arguments": "{}"},
+                {"id": "call-0", "name": "find", "arguments": "{\"q\":\"x\"}"},
+                {"id": "call-1", "name": "count", "arguments": "{}"},
             ]})
         );
     }

@@ -93,6 +93,9 @@ impl Chat {
         };
         let mut said: Vec<ThreadMessage> =
             what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
+        if let Some(link) = turn.call.link {
+            said.iter_mut().for_each(|message| link.mark(&mut message.metadata));
+        }
         if turn.call.is_repeat && ends_with(&before, &said) {
             said.clear();
         }
@@ -138,7 +141,7 @@ impl Chat {
             role: "assistant".to_owned(),
             content: said.kept_text(),
             is_partial: failure.is_some(),
-            metadata: said.kept_metadata(&turn.model),
+            metadata: said.kept_metadata(turn),
             created_at: self.clock.now(),
         });
         self.store

@@ -48,7 +48,7 @@ pub(super) struct Place {
 impl Turn {
     pub(super) fn new(call: ChatCall, request: &ChatRequest, began_at: DateTime<Utc>) -> Self {
         Self {
-            id: ChatTurnId::generate(),
+            id: call.link.map_or_else(ChatTurnId::generate, |link| link.id),
             model: effective_model(request),
             call,
             began_at,

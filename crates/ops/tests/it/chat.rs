@@ -1,5 +1,6 @@
 //! Turns of chat, with a model and a project manager that say what the test wants.
 
+mod chains;
 mod faults;
 mod order;
 mod threads;

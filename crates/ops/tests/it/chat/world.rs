@@ -210,6 +210,7 @@ impl ChatWorld {
             project: None,
             trace_id: "trace-1".to_owned(),
             is_repeat: false,
+            link: None,
         }
     }
 
