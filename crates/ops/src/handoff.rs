@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_domain::ids::{ProjectId, RunId, TaskId, ThreadId};
+use cynode_domain::ids::{ProjectId, RunId, ScheduleRunId, TaskId, ThreadId};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::Tasks as Background;
 use cynode_store::Store;
@@ -32,6 +32,7 @@ use crate::agents::{AgentError, AgentTokens};
 use crate::{Caller, Signals};
 
 pub use self::chat::HandoffStream;
+pub(crate) use self::send::PLACE_WITHIN;
 
 /// Events of a conversation, as they come from the other process.
 pub type ChatEvents = Pin<Box<dyn Stream<Item = Result<ChatEvent, HandoffError>> + Send>>;
@@ -128,6 +129,8 @@ pub struct Subject {
     pub run: Option<RunId>,
     /// In which conversation.
     pub thread: Option<ThreadId>,
+    /// For which run of a schedule: what is created on the way is created for that.
+    pub schedule_run: Option<ScheduleRunId>,
     /// Follows the work through the logs of every process.
     pub trace_id: String,
 }
@@ -135,7 +138,8 @@ pub struct Subject {
 impl Subject {
     /// Work for a user about nothing in particular.
     pub fn of(caller: Caller, trace_id: String) -> Self {
-        Self { caller, project: None, task: None, run: None, thread: None, trace_id }
+        let (project, task, run, thread, schedule_run) = (None, None, None, None, None);
+        Self { caller, project, task, run, thread, schedule_run, trace_id }
     }
 }
 

@@ -19,10 +19,13 @@ const HEARD_POLL: Duration = Duration::from_secs(5);
 /// The same when this process is the only writer, and hears of every change.
 const OWN_POLL: Duration = Duration::from_secs(10);
 
+/// The same for what hardly ever changes.
+const IDLE_POLL: Duration = Duration::from_mins(1);
+
 /// What happened, by topic. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Signals {
-    topics: Arc<[watch::Sender<u64>; 5]>,
+    topics: Arc<[watch::Sender<u64>; 6]>,
     engine: Engine,
     others: Arc<Others>,
 }
@@ -50,6 +53,8 @@ pub(crate) enum Topic {
     Events = 3,
     /// What the gateway decides by has changed.
     Policy = 4,
+    /// A schedule has changed, or was fired by hand.
+    Schedules = 5,
 }
 
 impl Signals {
@@ -82,11 +87,13 @@ impl Signals {
     /// Begins to listen: what is signalled from now on is not missed.
     pub(crate) fn listen(&self, topic: Topic) -> Listener {
         let poll = match (self.engine, topic) {
+            // Due times are slept for; only changes of others could be missed.
+            (Engine::Sqlite, Topic::Schedules) => IDLE_POLL,
             (Engine::Sqlite, _) => OWN_POLL,
             // Events become readable when older transactions end, of which nobody tells; and what
             // was forbidden must not be possible for long.
             (Engine::Postgres, Topic::Events | Topic::Policy) => SHARED_POLL,
-            (Engine::Postgres, Topic::Runs | Topic::Jobs | Topic::Results) => {
+            (Engine::Postgres, Topic::Runs | Topic::Jobs | Topic::Results | Topic::Schedules) => {
                 let are_heard = self.others.are_heard.load(Ordering::Relaxed);
                 if are_heard { HEARD_POLL } else { SHARED_POLL }
             }

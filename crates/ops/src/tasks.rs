@@ -8,16 +8,23 @@ mod job;
 mod look;
 mod set_status;
 pub(crate) mod start;
+mod update;
 
+use cynode_domain::criteria::Weakening;
 use cynode_domain::ids::TaskId;
-use cynode_domain::status::TaskStatus;
+use cynode_domain::status::{NodeStatus, TaskStatus};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{JobStore, NewEvent, QuestionStore, Store, Task, TaskStore, Tx, WorkflowStore};
+use cynode_store::{
+    JobStore, NewEvent, NodeStore, PlacementStore, QuestionStore, Store, Task, TaskStore, Tx,
+    WorkflowStore,
+};
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
 pub(crate) use self::copy::{Copied, copy};
+pub(crate) use self::create::faults;
+pub(crate) use self::create::node_named;
 use crate::projects::ProjectError;
 use crate::{BadCursor, BlobError, Blobs, Caller, Signals};
 
@@ -55,6 +62,21 @@ pub enum TaskError {
     /// The workflow has begun; what it waits for can no longer change.
     #[error("the task has started: dependencies can be added to queued tasks only")]
     Started,
+    /// It is too late for other criteria.
+    #[error(
+        "the result of its last step is being judged by the criteria it has: fork the run, or make a \
+         new task, to have it judged by others"
+    )]
+    Judged,
+    /// Somebody else was faster.
+    #[error("the task has changed since you looked at it: look again, and repeat what still holds")]
+    Changed,
+    /// Another task has this name.
+    #[error("you have another task called \"{0}\": choose another name")]
+    NameTaken(String),
+    /// An agent may not make less of what was asked for.
+    #[error(transparent)]
+    Weakening(#[from] Weakening),
     /// The project was not found, or takes no tasks.
     #[error(transparent)]
     Project(#[from] ProjectError),
@@ -126,9 +148,16 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
             Some(asked) if asked.answered_at.is_none() => {
                 Some("it waits for a person's answer".to_owned())
             }
-            Some(_) | None => tx.run_put_down_reason(run).await?,
+            Some(_) | None => match tx.run_put_down_reason(run).await? {
+                Some(reason) => Some(reason),
+                None => awaited_node(tx, task.asked.id).await?,
+            },
         },
         _ => None,
+    };
+    let node = match task.asked.options.node {
+        Some(node) => tx.node_get(node).await?.map(|node| node.slug),
+        None => None,
     };
     Ok(TaskView {
         id: task.asked.id,
@@ -143,12 +172,26 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
         acceptance_criteria: task.asked.acceptance_criteria,
         depends_on,
         blocked_reason,
+        node,
         summary: task.summary,
         created_at: task.asked.created_at,
         updated_at: task.updated_at,
         started_at: task.started_at,
         ended_at: task.ended_at,
     })
+}
+
+/// The node that a job of the task waits for, in words.
+async fn awaited_node(tx: &mut Tx, task: TaskId) -> Result<Option<String>, TaskError> {
+    let Some(node) = tx.task_awaited_node(task).await? else { return Ok(None) };
+    Ok(tx.node_get(node).await?.map(|node| {
+        let why = match node.status {
+            NodeStatus::Drained => "takes no more work",
+            NodeStatus::Active => "has no room now",
+            NodeStatus::Registered | NodeStatus::Inactive => "is away",
+        };
+        format!("it waits for node \"{}\", which {why}", node.slug)
+    }))
 }
 
 /// The first of `depends_on` that closed without completing, in words.

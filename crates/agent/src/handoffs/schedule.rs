@@ -21,7 +21,8 @@ pub(crate) async fn scheduled_run(
     let (mut made, mut names): (Vec<TaskId>, Vec<String>) = (vec![], vec![]);
     for (index, task) in due.tasks.iter().enumerate() {
         // The same schedule, time and place make one task, however often the work is handed over.
-        let key = format!("schedule/{}/{}/{index}", body.schedule, body.due_at.timestamp());
+        let due = body.due_at.timestamp_micros();
+        let key = format!("schedule/{}/{due}/{index}", body.schedule_id);
         let arguments = creation(task, &key);
         let task: TaskView = tools::call(work.tools.as_ref(), "db.task.create", arguments).await?;
         names.push(task.task_name);

@@ -1,6 +1,6 @@
 //! Handoffs against tools that follow a script; no model is there.
 
-use cynode_domain::criteria::Evidence;
+use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::report::{Blocker, Report};
@@ -47,6 +47,34 @@ async fn a_request_that_names_its_commands_is_planned_without_a_model() {
     assert_eq!((steps[0].expected_outputs.len(), steps[1].expected_outputs.len()), (0, 1));
     assert_eq!(answer.decisions[0].by, DecidedBy::Rule);
     assert!(shelf.names().is_empty());
+}
+
+#[tokio::test]
+async fn prose_that_leaves_no_doubt_is_written_back_in_its_checkable_form() {
+    let mut handoff = request("run `make`");
+    let task = handoff.context.task.as_mut().unwrap();
+    let text = |words: &str| Criterion::Text { description: words.to_owned() };
+    task.acceptance_criteria = vec![text("report.txt exists"), text("it reads well")];
+    task.updated_at = "2026-11-15T12:00:00Z".parse().ok();
+    let shelf = Shelf::new([("db.task.update", Ok(json!({})))]);
+    let taken = Shelf::new([("db.task.update", Err(tool_error("the task has changed")))]);
+
+    let answer = plan(work(&shelf, None), &handoff).await.unwrap();
+    let beaten = plan(work(&taken, None), &handoff).await.unwrap();
+
+    let (tool, written) = &shelf.called()[0];
+    assert_eq!((tool.as_str(), shelf.called().len()), ("db.task.update", 1));
+    assert_eq!(
+        written["acceptance_criteria"],
+        json!([
+            { "kind": "file_exists", "path": "report.txt" },
+            { "kind": "text", "description": "it reads well" },
+        ])
+    );
+    assert_eq!(written["expected_updated_at"], "2026-11-15T12:00:00Z");
+    let refined = answer.decisions.last().unwrap();
+    assert_eq!((refined.purpose.as_str(), refined.by), ("refine_criteria", DecidedBy::Fallback));
+    assert!(matches!(beaten.outcome, PlanOutcome::Planned { .. }));
 }
 
 #[tokio::test]
@@ -116,6 +144,7 @@ async fn an_analyst_writes_a_finding_about_each_criterion() {
 #[tokio::test]
 async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
     let body = ScheduledRunHandoff {
+        schedule_id: ID.parse().unwrap(),
         schedule: "nightly".to_owned(),
         due_at: "2026-11-15T03:00:00Z".parse().unwrap(),
         payload: "run `make clean`".to_owned(),
@@ -134,7 +163,7 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
     assert_eq!(acted.summary, "nightly made nightly");
     let (_, made) = &shelf.called()[0];
     assert_eq!(made["commands"], json!(["make clean"]));
-    assert_eq!(made["idempotency_key"], "schedule/nightly/1794711600/0");
+    assert_eq!(made["idempotency_key"], format!("schedule/{ID}/1794711600000000/0"));
 }
 
 #[tokio::test]
@@ -181,9 +210,12 @@ async fn a_run_that_nobody_can_decide_about_waits_for_a_person() {
         node: "collect_result".to_owned(),
         situation: "the node is gone".to_owned(),
         attempts: 1,
+        standstill: None,
+        continued: 0,
+        may_repeat: false,
     };
 
-    let answer = continue_run(work(&Shelf::new([]), None), &body).await.unwrap();
+    let answer = continue_run(work(&Shelf::new([]), None), &handoff(body)).await.unwrap();
 
     assert_eq!(answer.with, ContinueWith::AskPerson);
 }

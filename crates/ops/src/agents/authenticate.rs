@@ -56,7 +56,9 @@ async fn of_agent(
         return Ok(None);
     };
     let end = Some(token.expires_at);
-    Ok(Some(identity(Principal::Agent(agent), token.id, user, token.binding, end)))
+    let schedule_run = token.schedule_run;
+    let known = identity(Principal::Agent(agent), token.id, user, token.binding, end);
+    Ok(Some(AgentIdentity { schedule_run, ..known }))
 }
 
 async fn of_user(
@@ -104,6 +106,7 @@ pub(crate) fn identity(
         run: bound.run,
         job: bound.job,
         session: bound.session,
+        schedule_run: None,
         expires_at,
     }
 }

@@ -1,7 +1,7 @@
 //! Issuing and revoking agent tokens.
 
 use chrono::Duration;
-use cynode_domain::ids::TokenId;
+use cynode_domain::ids::{ScheduleRunId, TokenId};
 use cynode_domain::policy::AgentType;
 use cynode_store::{
     AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore, Tx,
@@ -29,6 +29,17 @@ impl AgentTokens {
         caller: &Caller,
         request: IssueAgentToken,
     ) -> Result<NewAgentTokenView, AgentError> {
+        self.issue_for(caller, request, None).await
+    }
+
+    /// The same for work on a run of a schedule. Nobody can ask for that through an API, so what a token
+    /// says of its schedule is true.
+    pub(crate) async fn issue_for(
+        &self,
+        caller: &Caller,
+        request: IssueAgentToken,
+        schedule_run: Option<ScheduleRunId>,
+    ) -> Result<NewAgentTokenView, AgentError> {
         check(&request)?;
         let user = request.user_id.unwrap_or(caller.user);
         if user != caller.user && !caller.is_admin {
@@ -44,6 +55,7 @@ impl AgentTokens {
             agent: request.agent_type,
             user,
             binding: binding(request.binding),
+            schedule_run,
             name: request.name.trim().to_owned(),
             created_by: caller.user,
             created_at: now,

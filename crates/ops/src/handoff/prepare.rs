@@ -35,7 +35,7 @@ impl Handoffs {
         let seconds = (within + GRACE).as_secs();
         let issued = self
             .agents
-            .issue(
+            .issue_for(
                 &subject.caller,
                 IssueAgentToken {
                     agent_type: role.agent_type(),
@@ -49,6 +49,7 @@ impl Handoffs {
                         ..BindingView::default()
                     },
                 },
+                subject.schedule_run,
             )
             .await?;
         let context = HandoffContext {
@@ -103,6 +104,7 @@ impl Handoffs {
                             status: task.status.as_str().to_owned(),
                             prompt: task.asked.prompt,
                             acceptance_criteria: task.asked.acceptance_criteria,
+                            updated_at: Some(task.updated_at),
                         }),
                     })
                 })

@@ -7,12 +7,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{ArtifactId, TaskId};
+use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{Artifact, ArtifactStore, NewTask, Task, TaskOptions, TaskStore, Tx};
+use cynode_store::{
+    Artifact, ArtifactStore, NewTask, Node, NodeStore, ScheduledTaskStore, Task, TaskOptions,
+    TaskStore, Tx,
+};
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
 
@@ -57,6 +60,25 @@ impl Tasks {
         trigger: Trigger,
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
+        self.create_as(caller, (trigger, None), request).await
+    }
+
+    /// The same for a run of a schedule, with which it stays connected.
+    pub async fn create_for_schedule(
+        &self,
+        caller: &Caller,
+        run: ScheduleRunId,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        self.create_as(caller, (Trigger::Schedule, Some(run)), request).await
+    }
+
+    async fn create_as(
+        &self,
+        caller: &Caller,
+        (trigger, schedule_run): (Trigger, Option<ScheduleRunId>),
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
         let faults = faults(&request);
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
@@ -65,6 +87,7 @@ impl Tasks {
         let new = Creation {
             caller: caller.clone(),
             trigger,
+            schedule_run,
             id: TaskId::generate(),
             stem: name_of(&request),
             attachments,
@@ -105,6 +128,7 @@ impl Tasks {
 struct Creation {
     caller: Caller,
     trigger: Trigger,
+    schedule_run: Option<ScheduleRunId>,
     id: TaskId,
     stem: Slug,
     attachments: Vec<Artifact>,
@@ -114,11 +138,20 @@ struct Creation {
 
 impl Creation {
     async fn insert(self, tx: &mut Tx) -> Result<TaskView, TaskError> {
+        let task = self.task_made(tx).await?;
+        if let Some(run) = self.schedule_run {
+            tx.scheduled_task_add(run, task.asked.id).await?;
+        }
+        view(tx, task).await
+    }
+
+    /// The task, new or known.
+    async fn task_made(&self, tx: &mut Tx) -> Result<Task, TaskError> {
         if let Some(known) = self.known(tx).await? {
-            return view(tx, known).await;
+            return Ok(known);
         }
         if let Some(known) = self.insert_row(tx).await? {
-            return view(tx, known).await;
+            return Ok(known);
         }
         self.insert_dependencies(tx).await?;
         for artifact in &self.attachments {
@@ -126,7 +159,7 @@ impl Creation {
         }
         let task = find(tx, &self.caller, &self.id.to_string()).await?;
         start::request(tx, &task, self.trigger).await?;
-        view(tx, task).await
+        Ok(task)
     }
 
     /// The task that an earlier request with the same key created.
@@ -181,6 +214,10 @@ impl Creation {
                 max_attempts: request.max_attempts,
                 approve_plan: request.approve_plan,
                 answer_within_s: request.answer_within_s,
+                node: match &request.node {
+                    Some(wanted) => Some(node_named(tx, wanted).await?),
+                    None => None,
+                },
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,
@@ -205,16 +242,28 @@ impl Creation {
     }
 }
 
+/// The node that a task must run on. It may be away: then the task waits for it.
+pub(crate) async fn node_named(tx: &mut Tx, wanted: &str) -> Result<NodeId, TaskError> {
+    let nodes = tx.node_list().await?;
+    let is_it = |node: &&Node| node.slug == wanted || node.id.to_string() == wanted;
+    if let Some(node) = nodes.iter().find(is_it) {
+        return Ok(node.id);
+    }
+    let wanted: String = wanted.chars().take(100).collect();
+    let known: Vec<_> = nodes.iter().take(50).map(|node| node.slug.as_str()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(TaskError::Invalid(vec![format!("there is no node \"{wanted}\"; there are: {known}")]))
+}
+
 /// Everything that is wrong with a request, in words.
-fn faults(request: &CreateTask) -> Vec<String> {
+pub(crate) fn faults(request: &CreateTask) -> Vec<String> {
     let mut faults = work_faults(request);
     let list = |what: &str, length: usize| {
         (length > MAX_LIST).then(|| format!("{what} has {length} entries; allowed are {MAX_LIST}"))
     };
-    faults.extend(list("acceptance_criteria", request.acceptance_criteria.len()));
+    faults.extend(criteria_faults(&request.acceptance_criteria));
     faults.extend(list("expected_outputs", request.expected_outputs.len()));
     faults.extend(list("depends_on", request.depends_on.len()));
-    faults.extend(request.acceptance_criteria.iter().filter_map(criterion_fault));
     faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
     faults.extend(request.limits.problems());
     if let Some(attempts) = request.max_attempts
@@ -253,6 +302,14 @@ pub(super) fn name_fault(name: &str) -> Option<String> {
 /// Whether a name would be read as an id wherever either is accepted.
 fn is_id(slug: &Slug) -> bool {
     slug.as_str().parse::<TaskId>().is_ok()
+}
+
+/// Everything that is wrong with acceptance criteria, in words.
+pub(super) fn criteria_faults(criteria: &[Criterion]) -> Vec<String> {
+    let count = criteria.len();
+    let too_many = (count > MAX_LIST)
+        .then(|| format!("acceptance_criteria has {count} entries; allowed are {MAX_LIST}"));
+    too_many.into_iter().chain(criteria.iter().filter_map(criterion_fault)).collect()
 }
 
 /// The length is looked at first: an expression of megabytes is not worth compiling.

@@ -16,6 +16,7 @@ mod preferences;
 mod questions;
 mod registry;
 mod rules;
+mod schedules;
 mod skills;
 mod starts;
 mod team;

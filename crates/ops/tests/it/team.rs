@@ -55,6 +55,7 @@ impl Team {
             run: None,
             job: None,
             session: None,
+            schedule_run: None,
             expires_at: None::<chrono::DateTime<Utc>>,
         }
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
-use cynode_domain::ids::{FindingId, JobId, TaskId};
+use cynode_domain::ids::{FindingId, JobId, ScheduleId, TaskId};
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::Report;
@@ -141,6 +141,8 @@ pub struct AnalystAnswer {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduledRunHandoff {
+    /// The schedule.
+    pub schedule_id: ScheduleId,
     /// The schedule's name.
     pub schedule: String,
     /// When it came due.

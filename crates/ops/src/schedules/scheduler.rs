@@ -1,0 +1,100 @@
+//! The reconciler of schedules: sleeps until something is due, and deals with it.
+
+use std::time::Duration;
+
+use cynode_runtime::shutdown::Shutdown;
+use cynode_store::{DueStore, Error, ScheduleRun, ScheduleRunStore, Store};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::due::note_due;
+use super::work::{LEASE_MS, Work};
+use crate::handoff::Handoffs;
+use crate::signals::Topic;
+use crate::{Signals, Tasks};
+
+/// How many runs are dealt with at once: one that waits for the project manager keeps no other waiting.
+const AT_ONCE: usize = 8;
+/// How long it waits where nothing is ahead; signals and the listener's own poll end it sooner.
+const NOTHING_AHEAD: Duration = Duration::from_hours(1);
+/// The shortest wait: what is due and held by another process is not asked for without a pause.
+const BREATH: Duration = Duration::from_millis(20);
+/// How long after a failure it looks again.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// Deals with what comes due. Any number of them may share a database.
+pub struct Scheduler {
+    store: Store,
+    signals: Signals,
+    work: Work,
+}
+
+impl Scheduler {
+    /// A scheduler over `store`, whose tasks are made by `tasks` and whose prose goes through `handoffs`.
+    pub fn new((store, signals): (Store, Signals), tasks: Tasks, handoffs: Handoffs) -> Self {
+        let work = Work { store: store.clone(), tasks, handoffs };
+        Self { store, signals, work }
+    }
+
+    /// Deals with what comes due until the process stops.
+    pub async fn run(self, shutdown: Shutdown) {
+        let mut working = FuturesUnordered::new();
+        loop {
+            // Made before looking, so that what changes meanwhile is heard.
+            let mut listener = self.signals.listen(Topic::Schedules);
+            let room = AT_ONCE.saturating_sub(working.len());
+            let wait = match self.take(room).await {
+                Ok((runs, wait)) => {
+                    working.extend(runs.into_iter().map(|run| self.work.deal(run)));
+                    wait
+                }
+                Err(error) => {
+                    warn!(error = &error as &dyn std::error::Error, "schedules were not looked at");
+                    AFTER_FAILURE
+                }
+            };
+            tokio::select! {
+                () = shutdown.triggered() => return,
+                Some(()) = working.next(), if !working.is_empty() => {}
+                _ = listener.wait(Instant::now() + wait) => {}
+            }
+        }
+    }
+
+    /// Deals with everything that is due now, to its end.
+    pub async fn activate(&self) -> Result<(), Error> {
+        loop {
+            let (runs, _) = self.take(AT_ONCE).await?;
+            if runs.is_empty() {
+                return Ok(());
+            }
+            futures_util::future::join_all(runs.into_iter().map(|run| self.work.deal(run))).await;
+        }
+    }
+
+    /// Claims what is due, as far as there is room, and says how long to wait for more. Where nothing is
+    /// due, nothing is written.
+    async fn take(&self, room: usize) -> Result<(Vec<ScheduleRun>, Duration), Error> {
+        let ahead = self.store.read(|tx| Box::pin(async move { tx.schedule_wait().await })).await?;
+        let wait = match ahead {
+            None => return Ok((vec![], NOTHING_AHEAD)),
+            Some(wait) => wait.to_std().unwrap_or_default(),
+        };
+        if !wait.is_zero() || room == 0 {
+            return Ok((vec![], if room == 0 { NOTHING_AHEAD } else { wait.max(BREATH) }));
+        }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let runs = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    note_due(tx).await?;
+                    tx.schedule_run_claim(LEASE_MS, room).await
+                })
+            })
+            .await?;
+        Ok((runs, BREATH))
+    }
+}

@@ -1,0 +1,239 @@
+//! Making, changing and deleting schedules; firing and skipping by hand.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId};
+use cynode_domain::schedule::{IfMissed, Overlap, Rule};
+use cynode_store::{DueStore, NewScheduleRun, Schedule, ScheduleRunStore, ScheduleStore, Tx};
+use cynode_wire::schedules::{CreateSchedule, ScheduleRunView, ScheduleView, UpdateSchedule};
+
+use super::check::{self, When};
+use super::look::{run_view, view};
+use super::{MAX_SCHEDULES, ScheduleError, Schedules, find, lock, state};
+use crate::Caller;
+use crate::projects::{self, ProjectError};
+use crate::signals::Topic;
+
+impl Schedules {
+    /// Makes a schedule for the caller.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: CreateSchedule,
+    ) -> Result<ScheduleView, ScheduleError> {
+        let caller = caller.clone();
+        let made = self
+            .store
+            .write(move |tx| Box::pin(async move { create(tx, &caller, request).await }))
+            .await?;
+        self.signals.send(Topic::Schedules);
+        Ok(made)
+    }
+
+    /// Changes what the request names.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        schedule: &str,
+        request: UpdateSchedule,
+    ) -> Result<ScheduleView, ScheduleError> {
+        let (caller, schedule) = (caller.clone(), schedule.to_owned());
+        let changed = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let schedule = lock(tx, &caller, &schedule).await?;
+                    update(tx, schedule, request).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Schedules);
+        Ok(changed)
+    }
+
+    /// Deletes a schedule and its runs. The tasks that were made for it stay.
+    pub async fn delete(&self, caller: &Caller, schedule: &str) -> Result<(), ScheduleError> {
+        let (caller, schedule) = (caller.clone(), schedule.to_owned());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let schedule = find(tx, &caller, &schedule).await?;
+                    tx.schedule_delete(schedule.id).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Fires now, whatever the clock says: also while the schedule is paused or earlier work is open.
+    /// When it is due next stays as it is.
+    pub async fn fire(
+        &self,
+        caller: &Caller,
+        schedule: &str,
+    ) -> Result<ScheduleRunView, ScheduleError> {
+        let (caller, schedule) = (caller.clone(), schedule.to_owned());
+        let fired = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let schedule = find(tx, &caller, &schedule).await?;
+                    let run = NewScheduleRun {
+                        id: ScheduleRunId::generate(),
+                        schedule: schedule.id,
+                        due_at: None,
+                        is_manual: true,
+                        skipped: None,
+                    };
+                    tx.schedule_run_insert(&run).await?;
+                    told(tx, &schedule, run.id).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Schedules);
+        Ok(fired)
+    }
+
+    /// Passes over the next due time; the record says so.
+    pub async fn skip_next(
+        &self,
+        caller: &Caller,
+        schedule: &str,
+    ) -> Result<ScheduleView, ScheduleError> {
+        let (caller, schedule) = (caller.clone(), schedule.to_owned());
+        let skipped = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let mut schedule = lock(tx, &caller, &schedule).await?;
+                    let Some(due) = schedule.next_due_at else {
+                        return Err(ScheduleError::NothingAhead(state(&schedule)));
+                    };
+                    schedule.next_due_at = schedule.rule.next_after(due);
+                    tx.schedule_advance(schedule.id, due, schedule.next_due_at).await?;
+                    let run = NewScheduleRun {
+                        id: ScheduleRunId::generate(),
+                        schedule: schedule.id,
+                        due_at: Some(due),
+                        is_manual: false,
+                        skipped: Some(format!("{} wanted it skipped", caller.handle)),
+                    };
+                    tx.schedule_run_insert(&run).await?;
+                    view(tx, schedule).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Schedules);
+        Ok(skipped)
+    }
+}
+
+async fn create(
+    tx: &mut Tx,
+    caller: &Caller,
+    request: CreateSchedule,
+) -> Result<ScheduleView, ScheduleError> {
+    let now = tx.schedule_now().await?;
+    let missing = |what: &str| ScheduleError::Invalid(vec![what.to_owned()]);
+    let zone = check::zone(request.time_zone.as_deref())?;
+    let (cron, at) = (request.cron.as_deref(), request.at.as_deref());
+    let timing = check::timing(&When { cron, every_s: request.every_s, at }, zone)?
+        .ok_or_else(|| missing("say when: one of cron, every_s and at is needed"))?;
+    let rule = Rule { timing, zone, anchor: now };
+    let first = check::first_due(&rule, now)?;
+    let payload = check::payload(request.prompt, request.task.map(|task| *task))?
+        .ok_or_else(|| missing("say what: one of prompt and task is needed"))?;
+    let name = check::name(&request.name)?;
+    let project = project(tx, caller, request.project.as_deref(), now).await?;
+    if tx.schedule_count(caller.user).await? >= MAX_SCHEDULES {
+        return Err(ScheduleError::TooMany);
+    }
+    let is_enabled = request.enabled.unwrap_or(true);
+    let schedule = Schedule {
+        id: ScheduleId::generate(),
+        owner: caller.user,
+        project,
+        name,
+        rule,
+        payload,
+        is_enabled,
+        if_missed: request.if_missed.unwrap_or(IfMissed::Once),
+        overlap: request.overlap.unwrap_or(Overlap::Skip),
+        next_due_at: is_enabled.then_some(first),
+        created_at: now,
+        updated_at: now,
+    };
+    if !tx.schedule_insert(&schedule).await? {
+        return Err(ScheduleError::NameTaken(schedule.name));
+    }
+    view(tx, schedule).await
+}
+
+/// The caller's own project: in that of somebody else nothing could be made when the time comes.
+async fn project(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<ProjectId, ScheduleError> {
+    let Some(wanted) = wanted else {
+        return Ok(projects::default_of(tx, caller.user, now).await?.id);
+    };
+    let project = projects::find(tx, caller, wanted).await?;
+    if project.owner != caller.user {
+        return Err(ProjectError::NotFound(wanted.chars().take(100).collect()).into());
+    }
+    if !project.is_active {
+        let fault = format!("project \"{}\" takes no new tasks", project.slug);
+        return Err(ProjectError::Invalid(vec![fault]).into());
+    }
+    Ok(project.id)
+}
+
+async fn update(
+    tx: &mut Tx,
+    mut schedule: Schedule,
+    request: UpdateSchedule,
+) -> Result<ScheduleView, ScheduleError> {
+    let now = tx.schedule_now().await?;
+    if let Some(name) = &request.name {
+        schedule.name = check::name(name)?;
+    }
+    if let Some(zone) = &request.time_zone {
+        schedule.rule.zone = check::zone(Some(zone))?;
+    }
+    let (cron, at) = (request.cron.as_deref(), request.at.as_deref());
+    let timing = check::timing(&When { cron, every_s: request.every_s, at }, schedule.rule.zone)?;
+    let is_new_time = timing.is_some() || request.time_zone.is_some();
+    if let Some(timing) = timing {
+        (schedule.rule.timing, schedule.rule.anchor) = (timing, now);
+    }
+    if let Some(payload) = check::payload(request.prompt, request.task.map(|task| *task))? {
+        schedule.payload = payload;
+    }
+    let was_enabled = schedule.is_enabled;
+    schedule.is_enabled = request.enabled.unwrap_or(was_enabled);
+    schedule.if_missed = request.if_missed.unwrap_or(schedule.if_missed);
+    schedule.overlap = request.overlap.unwrap_or(schedule.overlap);
+    schedule.next_due_at = match (schedule.is_enabled, was_enabled) {
+        (false, _) => None,
+        // What did not change keeps the time that is waited for, one that has just come included.
+        (true, true) if !is_new_time => schedule.next_due_at,
+        (true, _) => Some(check::first_due(&schedule.rule, now)?),
+    };
+    schedule.updated_at = now;
+    match tx.schedule_update(&schedule).await {
+        Ok(()) => view(tx, schedule).await,
+        Err(error) if error.is_duplicate() => Err(ScheduleError::NameTaken(schedule.name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn told(
+    tx: &mut Tx,
+    schedule: &Schedule,
+    run: ScheduleRunId,
+) -> Result<ScheduleRunView, ScheduleError> {
+    let run = tx.schedule_run_get(run).await?;
+    let run = run.ok_or_else(|| ScheduleError::NotFound(schedule.name.clone()))?;
+    Ok(run_view(schedule.rule.zone, run, vec![]))
+}

@@ -1,0 +1,5 @@
+//! Schedules, and what is done when they come due.
+
+mod due;
+mod manage;
+mod world;

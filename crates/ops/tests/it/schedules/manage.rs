@@ -1,0 +1,159 @@
+//! Making, changing and looking at schedules.
+
+use cynode_domain::schedule::ScheduleRunStatus as Status;
+use cynode_ops::schedules::ScheduleError;
+use cynode_wire::schedules::{ScheduleQuery, UpdateSchedule};
+use serde_json::{Value, json};
+
+use super::world::Clockwork;
+
+async fn refusal(clockwork: &Clockwork, request: Value) -> String {
+    let request = serde_json::from_value(request).unwrap();
+    clockwork.schedules.create(clockwork.its.bob(), request).await.unwrap_err().to_string()
+}
+
+fn update(request: Value) -> UpdateSchedule {
+    serde_json::from_value(request).unwrap()
+}
+
+#[tokio::test]
+async fn what_makes_no_schedule_is_refused_with_what_to_write_instead() {
+    let clockwork = Clockwork::new().await;
+    for (request, words) in [
+        (json!({ "name": "a", "cron": "every day", "prompt": "p" }), "five fields"),
+        (json!({ "name": "a", "cron": "0 0 30 2 *", "prompt": "p" }), "never comes due"),
+        (json!({ "name": "a", "every_s": 59, "prompt": "p" }), "allowed is 60"),
+        (json!({ "name": "a", "at": "2020-01-01 03:00", "prompt": "p" }), "has passed"),
+        (json!({ "name": "a", "at": "soon", "prompt": "p" }), "no time"),
+        (
+            json!({ "name": "a", "every_s": 60, "time_zone": "Berlin", "prompt": "p" }),
+            "Europe/Berlin",
+        ),
+        (json!({ "name": "a", "prompt": "p" }), "say when"),
+        (json!({ "name": "a", "every_s": 60 }), "say what"),
+        (json!({ "name": "…", "every_s": 60, "prompt": "p" }), "letter"),
+        (json!({ "name": "a", "every_s": 60, "prompt": " " }), "empty"),
+        (json!({ "name": "a", "every_s": 60, "task": { "prompt": "p" } }), "say prose in prompt"),
+        (json!({ "name": "a", "every_s": 60, "prompt": "p", "project": "x" }), "no project"),
+    ] {
+        let told = refusal(&clockwork, request.clone()).await;
+        assert!(told.contains(words), "{request}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_daily_time_is_due_when_the_clocks_of_its_zone_show_it() {
+    let clockwork = Clockwork::new().await;
+
+    let made = clockwork
+        .make(json!({
+            "name": "Early Bird", "cron": "0 3 * * *", "time_zone": "Asia/Kolkata", "prompt": "p",
+        }))
+        .await;
+
+    assert_eq!((made.name.as_str(), made.state.as_str()), ("early-bird", "active"));
+    let local = made.next_due_local.unwrap();
+    assert!(local.ends_with("T03:00:00+05:30"), "{local}");
+}
+
+#[tokio::test]
+async fn schedules_are_seen_by_their_owner_and_by_administrators_only() {
+    let clockwork = Clockwork::new().await;
+    let made = clockwork.prose().await;
+    let (bob, admin) = (clockwork.its.bob(), &clockwork.its.world.admin);
+    let (eve, id) = (&clockwork.its.eve, made.id.to_string());
+    let all = ScheduleQuery::default();
+
+    assert_eq!(clockwork.schedules.list(bob, &all).await.unwrap().items.len(), 1);
+    assert_eq!(clockwork.schedules.list(admin, &all).await.unwrap().items.len(), 1);
+    assert_eq!(clockwork.schedules.get(admin, &id).await.unwrap().owner_id, bob.user);
+    assert_eq!(clockwork.schedules.list(eve, &all).await.unwrap().items.len(), 0);
+    let hidden = clockwork.schedules.delete(eve, &id).await;
+    assert!(matches!(hidden, Err(ScheduleError::NotFound(_))));
+    let hidden = clockwork.schedules.fire(eve, "nightly").await;
+    assert!(matches!(hidden, Err(ScheduleError::NotFound(_))));
+}
+
+#[tokio::test]
+async fn a_paused_schedule_is_never_due_and_a_resumed_one_counts_from_now() {
+    let clockwork = Clockwork::new().await;
+    let made = clockwork.prose().await;
+    let bob = clockwork.its.bob();
+
+    let pause = update(json!({ "enabled": false }));
+    let paused = clockwork.schedules.update(bob, "nightly", pause).await.unwrap();
+    assert_eq!((paused.state.as_str(), paused.next_due_at), ("paused", None));
+    clockwork.activate().await;
+    assert!(clockwork.runs(made.id).await.is_empty());
+
+    let resume = update(json!({ "enabled": true, "every_s": 60, "name": "Minutely" }));
+    let resumed = clockwork.schedules.update(bob, "nightly", resume).await.unwrap();
+    assert_eq!((resumed.state.as_str(), resumed.name.as_str()), ("active", "minutely"));
+    assert!(resumed.next_due_at.unwrap() < made.next_due_at.unwrap());
+}
+
+#[tokio::test]
+async fn a_change_of_the_payload_keeps_the_time_that_is_waited_for() {
+    let clockwork = Clockwork::new().await;
+    let made = clockwork.prose().await;
+
+    let task = json!({ "input_mode": "script", "prompt": "make" });
+    let changed = update(json!({ "task": task }));
+    let changed =
+        clockwork.schedules.update(clockwork.its.bob(), "nightly", changed).await.unwrap();
+
+    assert_eq!(changed.next_due_at, made.next_due_at);
+    assert_eq!((changed.prompt, changed.task.is_some()), (None, true));
+}
+
+#[tokio::test]
+async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
+    let clockwork = Clockwork::new().await;
+    let made = clockwork.prose().await;
+
+    let skipped = clockwork.schedules.skip_next(clockwork.its.bob(), "nightly").await.unwrap();
+
+    let (first, second) = (made.next_due_at.unwrap(), skipped.next_due_at.unwrap());
+    assert_eq!((second - first).num_seconds(), 3600);
+    let run = clockwork.runs(made.id).await.remove(0);
+    assert_eq!((run.status, run.due_at), (Status::Skipped, first));
+    assert_eq!(run.summary, "bob wanted it skipped");
+    let pause = update(json!({ "enabled": false }));
+    clockwork.schedules.update(clockwork.its.bob(), "nightly", pause).await.unwrap();
+    let nothing = clockwork.schedules.skip_next(clockwork.its.bob(), "nightly").await;
+    assert!(matches!(nothing, Err(ScheduleError::NothingAhead("paused"))));
+}
+
+#[tokio::test]
+async fn a_schedule_fires_by_hand_also_while_it_is_paused() {
+    let clockwork = Clockwork::new().await;
+    let made = clockwork.prose().await;
+    let bob = clockwork.its.bob();
+    let pause = update(json!({ "enabled": false }));
+    clockwork.schedules.update(bob, "nightly", pause).await.unwrap();
+
+    let fired = clockwork.schedules.fire(bob, "nightly").await.unwrap();
+    clockwork.activate().await;
+
+    assert!(fired.manual);
+    let run = clockwork.runs(made.id).await.remove(0);
+    assert_eq!((run.id, run.status), (fired.id, Status::Done));
+}
+
+#[tokio::test]
+async fn names_are_taken_once_and_schedules_are_bounded_for_each_user() {
+    let clockwork = Clockwork::new().await;
+    let request =
+        |number: u32| json!({ "name": format!("s{number}"), "every_s": 60, "prompt": "p" });
+    for number in 0..100 {
+        clockwork.make(request(number)).await;
+    }
+
+    assert!(refusal(&clockwork, request(100)).await.contains("delete one first"));
+    clockwork.schedules.delete(clockwork.its.bob(), "s7").await.unwrap();
+    assert!(refusal(&clockwork, request(8)).await.contains("choose another name"));
+    clockwork.make(request(7)).await;
+    let taken = update(json!({ "name": "s8" }));
+    let taken = clockwork.schedules.update(clockwork.its.bob(), "s7", taken).await;
+    assert!(matches!(taken, Err(ScheduleError::NameTaken(_))));
+}

@@ -1,0 +1,201 @@
+//! An installation whose project manager makes the tasks that schedules want.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use cynode_domain::ids::{ScheduleId, TaskId};
+use cynode_ops::agents::AgentTokens;
+use cynode_ops::handoff::{
+    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+};
+use cynode_ops::schedules::{Scheduler, Schedules};
+use cynode_ops::{Signals, Tasks};
+use cynode_store::{
+    DueStore, Error, EventCursor, EventFilter, EventStore, ScheduleClaim, ScheduleRunStore,
+    ScheduleStore, TaskFilter, TaskStore,
+};
+use cynode_wire::handoff::HandoffKind;
+use cynode_wire::page::PageQuery;
+use cynode_wire::schedules::{CreateSchedule, ScheduleRunView, ScheduleView};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+
+/// Makes one task for each schedule that is handed to it, as its tool would; what it says then can be told.
+pub(super) struct Manager {
+    tasks: Tasks,
+    agents: AgentTokens,
+    pub(super) handed: Mutex<Vec<Value>>,
+    /// What it says instead of an answer, last first.
+    pub(super) fails: Mutex<Vec<HandoffError>>,
+    /// Whether it makes its tasks before it fails.
+    pub(super) makes_first: bool,
+}
+
+#[async_trait]
+impl ProjectManager for Manager {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        assert_eq!(kind, HandoffKind::ScheduledRun);
+        self.handed.lock().unwrap().push(handoff.clone());
+        let failure = self.fails.lock().unwrap().pop();
+        if failure.is_some() && !self.makes_first {
+            return Err(failure.unwrap());
+        }
+        let token = handoff["context"]["agent_token"].as_str().unwrap();
+        let who = self.agents.authenticate(token).await.unwrap();
+        let body = &handoff["body"];
+        let key = format!("schedule/{}/{}/0", body["schedule_id"], body["due_at"]);
+        let request = json!({
+            "input_mode": "commands", "commands": ["true"], "idempotency_key": key,
+            "project": who.project,
+        });
+        let request = serde_json::from_value(request).unwrap();
+        let made = self.tasks.create_for_schedule(&who.caller, who.schedule_run.unwrap(), request);
+        let made = made.await.unwrap();
+        failure.map_or_else(|| Ok(json!({ "summary": "made it", "tasks": [made.id] })), Err)
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("only schedules here".to_owned()))
+    }
+}
+
+pub(super) struct Clockwork {
+    pub(super) its: Catalogue,
+    pub(super) schedules: Schedules,
+    pub(super) scheduler: Scheduler,
+    pub(super) manager: Arc<Manager>,
+}
+
+impl Clockwork {
+    pub(super) async fn new() -> Self {
+        Self::with(vec![], false).await
+    }
+
+    /// With a project manager that fails like this, last first.
+    pub(super) async fn with(fails: Vec<HandoffError>, makes_first: bool) -> Self {
+        let its = Catalogue::new().await;
+        let manager = Arc::new(Manager {
+            tasks: its.tasks.clone(),
+            agents: its.world.agents.clone(),
+            handed: Mutex::default(),
+            fails: Mutex::new(fails),
+            makes_first,
+        });
+        let scheduler = scheduler(&its, manager.clone());
+        let schedules = Schedules::new(its.world.store.clone(), its.world.signals());
+        Self { its, schedules, scheduler, manager }
+    }
+
+    /// The same without anybody to hand work to.
+    pub(super) async fn alone() -> Self {
+        let mut clockwork = Self::new().await;
+        clockwork.scheduler = scheduler(&clockwork.its, Arc::new(Nobody));
+        clockwork
+    }
+
+    pub(super) async fn make(&self, request: Value) -> ScheduleView {
+        let request: CreateSchedule = serde_json::from_value(request).unwrap();
+        self.schedules.create(self.its.bob(), request).await.unwrap()
+    }
+
+    /// Prose that is due every hour.
+    pub(super) async fn prose(&self) -> ScheduleView {
+        self.make(json!({ "name": "Nightly", "every_s": 3600, "prompt": "tidy up" })).await
+    }
+
+    /// Lets the time of a schedule have come so many seconds ago.
+    pub(super) async fn comes_due(&self, schedule: ScheduleId, seconds_ago: i64) {
+        let changed: Result<(), Error> = self
+            .its
+            .world
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let now = tx.schedule_now().await?;
+                    let mut schedule = tx.schedule_get(schedule).await?.unwrap();
+                    let due = now - TimeDelta::seconds(seconds_ago);
+                    (schedule.next_due_at, schedule.rule.anchor) = (Some(due), due);
+                    tx.schedule_update(&schedule).await
+                })
+            })
+            .await;
+        changed.unwrap();
+    }
+
+    /// Ends the pause before a run is tried again.
+    pub(super) async fn patience_ends(&self, run: &ScheduleRunView) {
+        let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
+        let why = run.summary.clone();
+        let ended: Result<bool, Error> = self
+            .its
+            .world
+            .store
+            .write(move |tx| Box::pin(async move { tx.schedule_run_retry(claim, 0, &why).await }))
+            .await;
+        assert!(ended.unwrap());
+    }
+
+    pub(super) async fn activate(&self) {
+        self.scheduler.activate().await.unwrap();
+    }
+
+    /// What came of a schedule, newest first.
+    pub(super) async fn runs(&self, schedule: ScheduleId) -> Vec<ScheduleRunView> {
+        let (bob, page) = (self.its.bob(), PageQuery::default());
+        self.schedules.runs(bob, &schedule.to_string(), &page).await.unwrap().items
+    }
+
+    /// Every task of bob's but the one that was there before.
+    pub(super) async fn tasks(&self) -> Vec<TaskId> {
+        let first = self.its.task.id;
+        let tasks: Result<Vec<_>, Error> = self
+            .its
+            .world
+            .store
+            .read(|tx| {
+                Box::pin(async move {
+                    let filter = TaskFilter { limit: 50, ..TaskFilter::default() };
+                    tx.task_list(&filter).await
+                })
+            })
+            .await;
+        tasks.unwrap().into_iter().map(|task| task.asked.id).filter(|id| *id != first).collect()
+    }
+
+    /// What asked for a task, as its first event says.
+    pub(super) async fn trigger(&self, task: TaskId) -> Value {
+        let events: Result<Vec<_>, Error> = self
+            .its
+            .world
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let filter = EventFilter { owner: None, task: Some(task) };
+                    tx.event_list(EventCursor::default(), filter, 10).await
+                })
+            })
+            .await;
+        let created = events.unwrap().into_iter().find(|event| event.kind == "task.created");
+        created.unwrap().data["trigger"].clone()
+    }
+}
+
+fn scheduler(its: &Catalogue, manager: Arc<dyn ProjectManager>) -> Scheduler {
+    let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+    let signals = Signals::new(store.engine());
+    let of = (store.clone(), clock as cynode_runtime::clock::SharedClock, signals.clone());
+    let handoffs = Handoffs::new(of, manager, HandoffOptions::default());
+    Scheduler::new((store, signals), its.tasks.clone(), handoffs)
+}
