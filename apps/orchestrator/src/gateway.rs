@@ -18,11 +18,13 @@ use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::rules::Rules;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::sandboxes::Sandboxes;
+use cynode_ops::schedules::{Scheduler, Schedules};
 use cynode_ops::servers::Servers;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::tools::Registry;
-use cynode_ops::{Artifacts, Messages, Nodes, Projects, Signals, Store, Tasks, Work};
+use cynode_ops::{Artifacts, Messages, Nodes, Placer, Projects, Signals, Store, Tasks, Work};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 
@@ -39,6 +41,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) projects: Projects,
     pub(crate) artifacts: Artifacts,
     pub(crate) nodes: Nodes,
+    pub(crate) placer: Placer,
     pub(crate) agents: &'a Agents,
 }
 
@@ -51,6 +54,7 @@ pub(crate) struct Assembled {
     pub(crate) administration: Administration,
     pub(crate) launcher: Arc<crate::analysts::Processes>,
     inbox: Inbox,
+    scheduler: Scheduler,
 }
 
 /// Puts the gateway together. It knows no tools before [`Assembled::start`].
@@ -74,6 +78,11 @@ pub(crate) async fn assemble(
         projects: shared.projects.clone(),
         runs: runs.clone(),
     };
+    let scheduler = Scheduler::new(
+        (store.clone(), signals.clone()),
+        shared.tasks.clone(),
+        shared.agents.handoffs.clone(),
+    );
     let pool = Arc::new(pool(&registry, options, data_dir));
     let gateway = Gateway::new(Parts {
         options: options.clone(),
@@ -82,8 +91,13 @@ pub(crate) async fn assemble(
         services: ToolServices {
             tasks: shared.tasks,
             projects: shared.projects,
+            schedules: Schedules::new(store.clone(), signals.clone()),
             artifacts: shared.artifacts,
             nodes: shared.nodes,
+            sandboxes: Sandboxes::new(
+                (store.clone(), clock.clone(), signals.clone()),
+                shared.placer,
+            ),
             preferences: Preferences::new(store.clone(), clock.clone()),
             memory: Memory::new(store.clone(), clock.clone()),
             skills: skills.clone(),
@@ -109,7 +123,7 @@ pub(crate) async fn assemble(
     let launcher = Arc::clone(&shared.agents.launcher);
     let inbox =
         Inbox::new((store.clone(), clock.clone(), signals.clone()), shared.agents.handoffs.clone());
-    Ok(Assembled { gateway, operations, pool, skills, administration, launcher, inbox })
+    Ok(Assembled { gateway, operations, pool, skills, administration, launcher, inbox, scheduler })
 }
 
 /// Connections to installed servers.
@@ -137,12 +151,14 @@ impl Assembled {
         cynode_gateway::router(self.gateway.clone())
     }
 
-    /// Keeps the gateway up to date, and hands over what agents report, until `shutdown`.
+    /// Keeps the gateway up to date, hands over what agents report and deals with what comes due, until
+    /// `shutdown`.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         tokio::join!(
             self.gateway.run(&self.operations, shutdown.clone()),
             self.pool.run(shutdown.clone()),
             Box::pin(self.inbox.run(shutdown.clone())),
+            Box::pin(self.scheduler.run(shutdown.clone())),
             self.operations.audit.clone().run(shutdown),
         );
     }

@@ -16,9 +16,10 @@ use cynode_ops::analysts::Managed;
 use cynode_ops::chat::Chat;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::schedules::Schedules;
 use cynode_ops::{
-    Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Projects, Signals, Store, Sweeper, Tasks,
-    Workflow,
+    Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Placer, Projects, Signals, Store,
+    Sweeper, Tasks, Workflow,
 };
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::metrics::{self, Exporter};
@@ -142,8 +143,11 @@ async fn assemble(
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data_dir.join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
-    let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
     let agents = agents((store, clock, &signals), options, data_dir)?;
+    let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()))
+        .asking(agents.handoffs.clone());
+    let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
+        .placed_by(placer.clone());
     let shared = Shared {
         store,
         clock,
@@ -152,7 +156,9 @@ async fn assemble(
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms),
+        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms)
+            .placed_by(placer.clone()),
+        placer: placer.clone(),
         agents: &agents,
     };
     let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
@@ -163,12 +169,14 @@ async fn assemble(
         accounts,
         projects,
         tasks,
+        schedules: Schedules::new(store.clone(), signals.clone()),
         runs: Runs::new(store.clone()),
         steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone())
             .planned_by(agents.handoffs.clone())
+            .placed_by(placer)
             .judged_by(Arc::new(Managed::new(agents.analysts.clone()))),
         events: Events::new(store.clone(), clock.clone(), signals.clone()),
         tokens: service_tokens(options, data_dir)?,

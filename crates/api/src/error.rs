@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use cynode_ops::chat::ThreadError;
 use cynode_ops::runs::RunError;
+use cynode_ops::schedules::ScheduleError;
 use cynode_ops::{
     AccountError, ArtifactError, BlobError, EventError, NodeError, ProjectError, TaskError,
     WorkflowError,
@@ -118,6 +119,23 @@ impl From<ProjectError> for ApiError {
     }
 }
 
+impl From<ScheduleError> for ApiError {
+    fn from(error: ScheduleError) -> Self {
+        use ScheduleError as E;
+        let detail = error.to_string();
+        match error {
+            E::NotFound(_) => Self::new(Kind::NotFound, detail),
+            E::Ambiguous(_) | E::NameTaken(_) | E::TooMany | E::NothingAhead(_) => {
+                Self::new(Kind::Conflict, detail)
+            }
+            E::Invalid(faults) => Self::invalid(faults),
+            E::Page(_) => Self::new(Kind::Validation, detail),
+            E::Project(error) => error.into(),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<TaskError> for ApiError {
     fn from(error: TaskError) -> Self {
         use TaskError as E;
@@ -125,9 +143,14 @@ impl From<TaskError> for ApiError {
         match error {
             E::NotFound(_) => Self::new(Kind::NotFound, detail),
             E::Invalid(faults) => Self::invalid(faults),
-            E::Closed { .. } | E::DeadDependency { .. } | E::Cycle { .. } | E::Started => {
-                Self::new(Kind::Conflict, detail)
-            }
+            E::Closed { .. }
+            | E::DeadDependency { .. }
+            | E::Cycle { .. }
+            | E::Started
+            | E::Judged
+            | E::Changed
+            | E::NameTaken(_) => Self::new(Kind::Conflict, detail),
+            E::Weakening(_) => Self::new(Kind::Forbidden, detail),
             E::Page(_) => Self::new(Kind::Validation, detail),
             E::Project(error) => error.into(),
             E::Blob(error) => error.into(),

@@ -9,6 +9,7 @@ use axum::{Json, Router};
 use cynode_ops::chat::Chat;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::schedules::Schedules;
 use cynode_ops::{Accounts, Artifacts, Events, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use http::StatusCode;
@@ -24,7 +25,7 @@ use crate::openapi::{Document, named};
 use crate::status::Overview;
 use crate::{
     Administration, Models, accounts, artifacts, chat, egress, events, gateway, node_api, nodes,
-    preferences, projects, runs, status, tasks, threads, workflow,
+    preferences, projects, runs, schedules, status, tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -40,6 +41,8 @@ pub struct Services {
     pub projects: Projects,
     /// Tasks.
     pub tasks: Tasks,
+    /// Work that comes due by the clock.
+    pub schedules: Schedules,
     /// Runs, looked at.
     pub runs: Runs,
     /// What people do to runs.
@@ -88,6 +91,7 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
         .merge(tasks::routes(services.tasks))
+        .merge(schedules::routes(services.schedules))
         .merge(runs::routes(services.runs))
         .merge(runs::steering_routes(services.steering))
         .merge(artifacts::routes(services.artifacts.clone()))

@@ -15,6 +15,7 @@ mod mcp;
 mod nodes;
 mod request;
 mod runs;
+mod schedules;
 mod tasks;
 mod workflow;
 

@@ -11,6 +11,7 @@ mod help;
 mod memory;
 mod node;
 mod pm;
+mod sandbox;
 mod schema;
 mod skills;
 mod web;
@@ -24,6 +25,8 @@ use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::sandboxes::Sandboxes;
+use cynode_ops::schedules::Schedules;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::tools::{BuiltinTool, Definition};
@@ -47,10 +50,14 @@ pub struct Services {
     pub tasks: Tasks,
     /// Projects.
     pub projects: Projects,
+    /// Work that comes due by the clock.
+    pub schedules: Schedules,
     /// Files of tasks.
     pub artifacts: Artifacts,
     /// Worker nodes.
     pub nodes: Nodes,
+    /// Handles on workspaces of tasks.
+    pub sandboxes: Sandboxes,
     /// Settings of the installation.
     pub settings: Settings,
     /// Wishes about how work is done.
@@ -138,6 +145,7 @@ pub fn all() -> Vec<Builtin> {
     tools.extend(memory::all());
     tools.extend(node::all());
     tools.extend(pm::all());
+    tools.extend(sandbox::all());
     tools.extend(skills::all());
     tools.extend(web::all());
     tools

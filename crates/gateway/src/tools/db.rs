@@ -1,4 +1,4 @@
-//! Tasks, runs, jobs, projects, preferences, findings and settings.
+//! Tasks, runs, jobs, projects, schedules, preferences, findings and settings.
 
 mod finding_create;
 mod finding_get;
@@ -23,6 +23,13 @@ mod run_answer;
 mod run_get;
 mod run_history;
 mod run_list;
+mod schedule_create;
+mod schedule_delete;
+mod schedule_get;
+mod schedule_list;
+mod schedule_runs;
+mod schedule_scope;
+mod schedule_update;
 mod setting_write;
 mod system_setting_create;
 mod system_setting_delete;
@@ -35,6 +42,7 @@ mod task_get;
 mod task_list;
 mod task_logs;
 mod task_result;
+mod task_update;
 mod task_update_status;
 mod work_unit_get;
 mod work_unit_list;
@@ -42,7 +50,7 @@ mod work_unit_list;
 use super::Builtin;
 
 /// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 36] {
+pub(super) fn all() -> [Builtin; 43] {
     [
         finding_create::TOOL,
         finding_get::TOOL,
@@ -66,6 +74,12 @@ pub(super) fn all() -> [Builtin; 36] {
         run_get::TOOL,
         run_history::TOOL,
         run_list::TOOL,
+        schedule_create::TOOL,
+        schedule_delete::TOOL,
+        schedule_get::TOOL,
+        schedule_list::TOOL,
+        schedule_runs::TOOL,
+        schedule_update::TOOL,
         system_setting_create::TOOL,
         system_setting_delete::TOOL,
         system_setting_get::TOOL,
@@ -77,6 +91,7 @@ pub(super) fn all() -> [Builtin; 36] {
         task_list::TOOL,
         task_logs::TOOL,
         task_result::TOOL,
+        task_update::TOOL,
         task_update_status::TOOL,
         work_unit_get::TOOL,
         work_unit_list::TOOL,

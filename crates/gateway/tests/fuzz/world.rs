@@ -25,10 +25,11 @@ use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::{
-    Artifacts, Blobs, Caller, Messages, Nodes, Projects, Signals, Store, Tasks, Work,
+    Artifacts, Blobs, Caller, Messages, Nodes, Placer, Projects, Signals, Store, Tasks, Work,
 };
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use futures_util::StreamExt as _;
@@ -194,11 +195,14 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> Services {
     let store = Store::open(&url).await.unwrap();
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(directory.path().join("blobs"));
+    let shared = (store.clone(), clock.clone(), signals.clone());
     Services {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
+        schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
+        sandboxes: Sandboxes::new(shared.clone(), Placer::by_rule(shared)),
         messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
         work: Work::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,
@@ -234,6 +238,7 @@ impl Backend for Control {
             run: None,
             job: None,
             session: None,
+            schedule_run: None,
             expires_at: None,
         };
         Ok((token == GOOD_TOKEN).then_some(identity))

@@ -124,6 +124,7 @@ pub(crate) fn identity(agent: Principal) -> Identity {
         run: None,
         job: None,
         session: None,
+        schedule_run: None,
         expires_at: None,
     }
 }

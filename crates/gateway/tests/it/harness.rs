@@ -9,10 +9,12 @@ use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::{
-    Accounts, Artifacts, Blobs, Caller, Messages, Nodes, Projects, Signals, Store, Tasks, Work,
+    Accounts, Artifacts, Blobs, Caller, Messages, Nodes, Placer, Projects, Signals, Store, Tasks,
+    Work,
 };
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -42,11 +44,14 @@ pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
     accounts.bootstrap(data.path()).await.unwrap();
     let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
     let known = accounts.authenticate(token.trim()).await.unwrap();
+    let shared = (store.clone(), clock.clone(), signals.clone());
     let services = Services {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
+        schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
+        sandboxes: Sandboxes::new(shared.clone(), Placer::by_rule(shared)),
         messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
         work: Work::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,

@@ -32,6 +32,7 @@ fn input() -> Value {
             "expected_outputs": { "type": "array", "items": { "type": "string" }, "maxItems": 100 },
             "depends_on": { "type": "array", "items": { "type": "string" }, "maxItems": 100 },
             "max_attempts": { "type": "integer", "minimum": 1, "maximum": 10, "description": "How often a failing step runs in all; as the preference workflow.max_step_retries says when absent." },
+            "node": text("The worker node that all of it runs on, by name; chosen when absent.", 200),
             "idempotency_key": text("Two calls with the same key create one task.", 200),
         }),
     )
@@ -51,6 +52,10 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         }
     }
     let request: CreateTask = read(request)?;
+    if let Some(run) = context.who.schedule_run {
+        let tasks = &context.services.tasks;
+        return show(tasks.create_for_schedule(&context.who.caller, run, request).await?);
+    }
     // A person's own client asks as the API does; an agent asks for whoever it talks with.
     let trigger = match context.who.agent {
         Principal::User => Trigger::Api,

@@ -1,9 +1,11 @@
-//! The errors of what tools keep: preferences, notes, skills, findings and runs.
+//! The errors of what tools keep: preferences, notes, skills, findings, runs and sandboxes.
 
 use cynode_ops::findings::FindingError;
 use cynode_ops::memory::MemoryError;
 use cynode_ops::preferences::PreferenceError;
 use cynode_ops::runs::RunError;
+use cynode_ops::sandboxes::SandboxError;
+use cynode_ops::schedules::ScheduleError;
 use cynode_ops::skills::SkillError;
 
 use super::ToolFault;
@@ -17,6 +19,21 @@ impl From<PreferenceError> for ToolFault {
             E::Forbidden(_) => Self::new("forbidden", fault.to_string()),
             E::Scope(_) | E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
+            E::Project(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ScheduleError> for ToolFault {
+    fn from(fault: ScheduleError) -> Self {
+        use ScheduleError as E;
+        match fault {
+            E::NotFound(_) => Self::not_found(fault.to_string()),
+            E::Ambiguous(_) | E::NameTaken(_) | E::TooMany | E::NothingAhead(_) => {
+                Self::new("conflict", fault.to_string())
+            }
+            E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Store(fault) => fault.into(),
         }
@@ -71,6 +88,21 @@ impl From<RunError> for ToolFault {
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Project(fault) => fault.into(),
+            E::Store(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SandboxError> for ToolFault {
+    fn from(fault: SandboxError) -> Self {
+        use SandboxError as E;
+        match fault {
+            E::NotFound(_) | E::NoExec(_) => Self::not_found(fault.to_string()),
+            E::Destroyed | E::Closed { .. } | E::TooMany(_) | E::Elsewhere { .. } | E::File(_) => {
+                Self::new("conflict", fault.to_string())
+            }
+            E::Invalid(_) => Self::invalid(fault.to_string()),
+            E::Task(fault) => fault.into(),
             E::Store(fault) => fault.into(),
         }
     }
