@@ -24,6 +24,7 @@ mod record;
 mod routing;
 mod scan;
 mod snapshot;
+mod tab;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -47,6 +48,7 @@ pub use inference::Inference;
 pub use look::CallsError;
 pub use providers::ProviderAdminError;
 pub use routing::Routing;
+pub use tab::Tab;
 
 /// Why a model was not asked, or did not answer.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use cynode_wire::preferences::{PreferenceKey, PreferenceView};
 use uuid::Uuid;
 
 pub use resolve::Subject;
-pub(crate) use resolve::{for_task, with_sources};
+pub(crate) use resolve::{for_project, for_task, with_sources};
 
 use crate::paging::PageRequest;
 use crate::projects::{self, ProjectError};

@@ -42,21 +42,18 @@ impl Credential {
         now: DateTime<Utc>,
     ) -> Result<Option<User>, cynode_store::Error> {
         let owner = if self.is_api_token {
-            let token = tx.token_by_hash(&self.hash).await?;
-            token
-                .filter(|token| token.revoked_at.is_none())
-                .filter(|token| token.expires_at.is_none_or(|end| end > now))
-                .map(|token| token.user)
+            let found = tx.token_with_user(&self.hash).await?;
+            found
+                .filter(|(token, _)| token.revoked_at.is_none())
+                .filter(|(token, _)| token.expires_at.is_none_or(|end| end > now))
+                .map(|(_, user)| user)
         } else {
-            let session = tx.session_by_access(&self.hash).await?;
-            session
-                .filter(|session| session.is_active && session.access_expires_at > now)
-                .map(|session| session.user)
+            let found = tx.session_with_user(&self.hash).await?;
+            found
+                .filter(|(session, _)| session.is_active && session.access_expires_at > now)
+                .map(|(_, user)| user)
         };
-        let Some(owner) = owner else {
-            return Ok(None);
-        };
-        Ok(tx.user_get(owner).await?.filter(|user| user.is_active))
+        Ok(owner.filter(|user| user.is_active))
     }
 }
 
@@ -67,7 +64,7 @@ impl Accounts {
         let presented = credential.clone();
         let user = self
             .store
-            .read(move |tx| {
+            .read_alone(move |tx| {
                 Box::pin(async move { Ok::<_, AccountError>(presented.owner(tx, now).await?) })
             })
             .await?;

@@ -3,9 +3,7 @@
 
 use chrono::TimeDelta;
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
-use cynode_store::{
-    ChatRecord, ChatRecordStore, ProjectStore, Thread, ThreadMessage, ThreadStore, Tx,
-};
+use cynode_store::{ChatRecord, Entry, Thread, ThreadMessage, ThreadStore, Tx};
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
 use serde_json::{Map, Value, json};
 use tracing::info;
@@ -15,7 +13,7 @@ use super::turn::{Place, Turn};
 use super::window::MAX_MESSAGES;
 use super::{Chat, ChatCall, ChatError};
 use crate::egress::Routing;
-use crate::preferences::{self, Subject};
+use crate::preferences;
 use crate::projects;
 
 /// After this long without a word, the next one begins a new thread.
@@ -47,12 +45,13 @@ impl Chat {
         // Models are told what the client sends, and nothing else.
         let needs_past = turn.is_for_manager() || call.is_repeat;
         self.store
-            .read(move |tx| {
+            .read_alone(move |tx| {
                 Box::pin(async move {
-                    let Some(project) = project_of(tx, &call).await? else { return Ok(None) };
-                    let about = Subject::Project(project);
-                    let preferences = preferences::with_sources(tx, &call.caller, about).await?;
-                    let latest = tx.thread_latest(call.caller.user, project).await?;
+                    let Some((project, latest)) = place_of(tx, &call).await? else {
+                        return Ok(None);
+                    };
+                    let user = call.caller.user;
+                    let preferences = preferences::for_project(tx, user, project).await?;
                     let live = latest.as_ref().filter(|thread| now - thread.updated_at < IDLE);
                     let before = match live {
                         Some(thread) if needs_past => {
@@ -60,7 +59,7 @@ impl Chat {
                         }
                         Some(_) | None => vec![],
                     };
-                    let routing = Routing::from_preferences(None, &preferences.effective);
+                    let routing = Routing::from_preferences(None, &preferences);
                     Ok(Some(Surroundings { project, routing, latest, before }))
                 })
             })
@@ -94,19 +93,24 @@ impl Chat {
         let mut said: Vec<ThreadMessage> =
             what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
         if let Some(link) = turn.call.link {
-            said.iter_mut().for_each(|message| link.mark(&mut message.metadata));
+            for message in &mut said {
+                link.mark(&mut message.metadata);
+            }
         }
         if turn.call.is_repeat && ends_with(&before, &said) {
             said.clear();
         }
+        if let Some(thread) = live {
+            let said =
+                said.into_iter().map(|said| Entry::Message(ThreadMessage { thread, ..said }));
+            self.store.enter(said.collect()).await?;
+            return Ok(Place { project, thread, routing, before });
+        }
         let thread = self
             .store
-            .append(move |tx| {
+            .write(move |tx| {
                 Box::pin(async move {
-                    let thread = match live {
-                        Some(thread) => thread,
-                        None => begin_thread(tx, fresh).await?,
-                    };
+                    let thread = begin_thread(tx, fresh).await?;
                     for message in &mut said {
                         message.thread = thread;
                         tx.thread_say(message).await?;
@@ -144,17 +148,10 @@ impl Chat {
             metadata: said.kept_metadata(turn),
             created_at: self.clock.now(),
         });
-        self.store
-            .append(move |tx| {
-                Box::pin(async move {
-                    if let Some(answer) = answer {
-                        tx.thread_say(&answer).await?;
-                    }
-                    tx.chat_record_insert(&record).await?;
-                    Ok::<_, ChatError>(())
-                })
-            })
-            .await
+        let mut entries = turn.tab.take();
+        entries.extend(answer.map(Entry::Message));
+        entries.push(Entry::Turn(record));
+        Ok(self.store.enter(entries).await?)
     }
 }
 
@@ -176,13 +173,16 @@ fn record(turn: &Turn, failure: Option<&ChatError>) -> ChatRecord {
     }
 }
 
-/// The project that a call names, or the caller's default one if there is one.
-async fn project_of(tx: &mut Tx, call: &ChatCall) -> Result<Option<ProjectId>, ChatError> {
-    let found = match &call.project {
-        Some(wanted) => Some(projects::find(tx, &call.caller, wanted).await?),
-        None => tx.project_default_of(call.caller.user).await?,
-    };
-    Ok(found.map(|project| project.id))
+/// The project that a call names, or the caller's default one if there is one, and the thread that
+/// goes on there.
+async fn place_of(
+    tx: &mut Tx,
+    call: &ChatCall,
+) -> Result<Option<(ProjectId, Option<Thread>)>, ChatError> {
+    let user = call.caller.user;
+    let Some(wanted) = &call.project else { return Ok(tx.thread_at_home(user).await?) };
+    let project = projects::find(tx, &call.caller, wanted).await?.id;
+    Ok(Some((project, tx.thread_latest(user, project).await?)))
 }
 
 /// Begins a thread; somebody else may have begun the same at this moment, and theirs is the one then.

@@ -15,7 +15,7 @@ use super::check::check;
 use super::clean::{Kinds, clean};
 use super::gather::Said;
 use super::{Chat, ChatCall, ChatError, MANAGER_MODEL, Reader};
-use crate::egress::Routing;
+use crate::egress::{Routing, Tab};
 
 /// Pieces of an answer, as they come.
 pub(super) type Pieces = BoxStream<'static, Result<ChatChunk, ChatError>>;
@@ -34,6 +34,8 @@ pub(super) struct Turn {
     pub(super) thread: Option<ThreadId>,
     /// The sorts of secrets that were taken out.
     pub(super) kinds: Kinds,
+    /// What models were asked, to be kept with the answer.
+    pub(super) tab: Tab,
 }
 
 /// Where a turn takes place, and what is known there.
@@ -56,6 +58,7 @@ impl Turn {
             project: None,
             thread: None,
             kinds: Kinds::new(),
+            tab: Tab::default(),
         }
     }
 

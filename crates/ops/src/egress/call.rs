@@ -7,7 +7,7 @@ use cynode_domain::model::InferenceOutcome;
 use cynode_domain::policy::Effect;
 use cynode_llm::lane::Lane;
 use cynode_llm::{Provider as _, ProviderError};
-use cynode_store::{EgressDecision, InferenceStore};
+use cynode_store::{EgressDecision, Entry};
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -196,11 +196,7 @@ impl Egress {
     }
 
     async fn note(&self, decision: EgressDecision) -> Result<(), EgressError> {
-        self.store
-            .append(move |tx| {
-                Box::pin(async move { Ok(tx.egress_decision_append(&decision).await?) })
-            })
-            .await
+        Ok(self.store.enter(vec![Entry::Decision(decision)]).await?)
     }
 
     async fn send_whole(

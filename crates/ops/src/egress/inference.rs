@@ -3,7 +3,7 @@
 use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId};
 use cynode_domain::policy::{AgentType, Principal};
 
-use super::Routing;
+use super::{Routing, Tab};
 use crate::Caller;
 use crate::agents::AgentIdentity;
 
@@ -32,6 +32,8 @@ pub struct Inference {
     pub prompt_hash: Option<String>,
     /// Which providers are wanted, and in which order.
     pub routing: Routing,
+    /// Where the record of the call goes if whoever asks writes it; otherwise it is written here.
+    pub tab: Option<Tab>,
 }
 
 impl Inference {
@@ -49,6 +51,7 @@ impl Inference {
             purpose: purpose.to_owned(),
             prompt_hash: None,
             routing: Routing::default(),
+            tab: None,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
-use cynode_store::{InferenceCall, InferenceStore, Store};
+use cynode_store::{Entry, InferenceCall};
 use cynode_wire::openai::Usage;
 use cynode_wire::providers::Price;
 use tokio::time::Instant;
 
 use super::prices::cost_micro_usd;
-use super::{Egress, Inference};
+use super::{Egress, Inference, Tab};
 
 const MAX_PURPOSE_CHARS: usize = 100;
 const MAX_ERROR_CHARS: usize = 300;
@@ -19,6 +19,8 @@ pub(super) struct Record {
     egress: Egress,
     began: Instant,
     price: Option<Price>,
+    /// Where it is written, if not here.
+    tab: Option<Tab>,
     /// What is known so far; nothing once it is written.
     call: Option<InferenceCall>,
 }
@@ -55,7 +57,8 @@ impl Record {
             outcome: InferenceOutcome::Canceled,
             error: None,
         };
-        Self { id, egress: egress.clone(), began: Instant::now(), price, call: Some(call) }
+        let (egress, tab, call) = (egress.clone(), inference.tab.clone(), Some(call));
+        Self { id, egress, began: Instant::now(), price, tab, call }
     }
 
     /// The call's id.
@@ -91,7 +94,13 @@ impl Record {
         let latency_ms = millis(self.began);
         let error = error.map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
         (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
-        write(&self.egress.store, call).await
+        match &self.tab {
+            Some(tab) => {
+                tab.put(Entry::Call(call));
+                Ok(())
+            }
+            None => self.egress.store.enter(vec![Entry::Call(call)]).await,
+        }
     }
 }
 
@@ -99,18 +108,18 @@ impl Drop for Record {
     fn drop(&mut self) {
         let Some(mut call) = self.call.take() else { return };
         call.latency_ms = millis(self.began);
+        if let Some(tab) = &self.tab {
+            tab.put(Entry::Call(call));
+            return;
+        }
         let store = self.egress.store.clone();
         self.egress.tasks.spawn("record of a model call", async move {
             let id = call.id;
-            if let Err(error) = write(&store, call).await {
+            if let Err(error) = store.enter(vec![Entry::Call(call)]).await {
                 tracing::error!(call.id = %id, %error, "call {id} could not be recorded");
             }
         });
     }
-}
-
-async fn write(store: &Store, call: InferenceCall) -> Result<(), cynode_store::Error> {
-    store.append(move |tx| Box::pin(async move { tx.inference_append(&call).await })).await
 }
 
 fn millis(since: Instant) -> i64 {

@@ -45,6 +45,11 @@ impl Egress {
     /// What the call is decided by, as of now.
     pub(super) async fn standing(&self, inference: &Inference) -> Result<Standing, EgressError> {
         let cached = self.cached();
+        if let Some(known) = &cached
+            && let Some(standing) = self.unchanged(inference, known).await?
+        {
+            return Ok(standing);
+        }
         let (asks, now) = (inference.clone(), self.clock.now());
         let standing = self
             .store
@@ -52,6 +57,31 @@ impl Egress {
             .await?;
         self.remember(&standing.known);
         Ok(standing)
+    }
+
+    /// The same, where no money is counted and nothing has changed since `known` was read.
+    async fn unchanged(
+        &self,
+        inference: &Inference,
+        known: &Arc<Snapshot>,
+    ) -> Result<Option<Standing>, EgressError> {
+        let budget = Budget::new(&known.settings, &inference.routing);
+        if budget.is_set() {
+            return Ok(None);
+        }
+        let asks = inference.clone();
+        let (revision, is_admin) = self
+            .store
+            .read_alone(move |tx| {
+                Box::pin(async move {
+                    let revision = tx.policy_revision().await?;
+                    Ok::<_, EgressError>((revision, is_admin(tx, &asks).await?))
+                })
+            })
+            .await?;
+        let (known, spent) = (Arc::clone(known), Spent::default());
+        let standing = Standing { known, budget, spent, is_admin };
+        Ok((revision == standing.known.revision).then_some(standing))
     }
 
     /// What holds for all calls, as of now.
@@ -93,11 +123,15 @@ async fn standing(
         let of_day = InferenceFilter { since: Some(midnight), ..InferenceFilter::default() };
         spent.day = tx.inference_sums(&of_day).await?.cost_micro_usd;
     }
-    let is_admin = match asks.agent {
+    let is_admin = is_admin(tx, asks).await?;
+    Ok(Standing { known, budget, spent, is_admin })
+}
+
+async fn is_admin(tx: &mut Tx, asks: &Inference) -> Result<bool, EgressError> {
+    Ok(match asks.agent {
         Some(_) => tx.user_get(asks.caller.user).await?.is_some_and(|user| user.is_admin),
         None => asks.caller.is_admin,
-    };
-    Ok(Standing { known, budget, spent, is_admin })
+    })
 }
 
 async fn current(tx: &mut Tx, cached: Option<Arc<Snapshot>>) -> Result<Arc<Snapshot>, EgressError> {

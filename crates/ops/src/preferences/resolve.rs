@@ -1,11 +1,13 @@
 //! What holds for a task, a project or a user.
 
-use cynode_domain::ids::{ProjectId, TaskId};
+use std::collections::BTreeMap;
+
+use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::preference::{Candidate, Resolved, Scope, resolve};
 use cynode_store::{NewTask, Preference, PreferenceStore, Tx};
 use cynode_wire::preferences::{EffectiveView, PreferenceSource, SkippedPreference};
+use serde_json::Value;
 
-use super::write::MAX_ENTRIES;
 use super::{PreferenceError, Preferences};
 use crate::{Caller, projects, tasks};
 
@@ -52,6 +54,17 @@ pub(crate) async fn with_sources(
     Ok(view(resolved(tx, scopes).await?, true))
 }
 
+/// What holds for a user in a project, whoever asks.
+pub(crate) async fn for_project(
+    tx: &mut Tx,
+    user: UserId,
+    project: ProjectId,
+) -> Result<BTreeMap<String, Value>, cynode_store::Error> {
+    let scopes = vec![Scope::System, Scope::User(user), Scope::Project(project)];
+    let won = resolved(tx, scopes).await?.effective;
+    Ok(won.into_iter().map(|(key, winner)| (key, winner.value)).collect())
+}
+
 /// What holds for a task, whoever asks.
 pub(crate) async fn for_task(tx: &mut Tx, task: &NewTask) -> Result<Resolved, cynode_store::Error> {
     resolved(tx, scopes_of(task)).await
@@ -63,10 +76,7 @@ fn scopes_of(task: &NewTask) -> Vec<Scope> {
 }
 
 async fn resolved(tx: &mut Tx, scopes: Vec<Scope>) -> Result<Resolved, cynode_store::Error> {
-    let mut entries = vec![];
-    for scope in scopes {
-        entries.extend(tx.preference_list(scope, "", None, MAX_ENTRIES).await?);
-    }
+    let entries = tx.preference_list_of(&scopes).await?;
     Ok(resolve(entries.into_iter().map(candidate).collect()))
 }
 

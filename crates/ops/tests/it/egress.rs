@@ -64,6 +64,7 @@ on_both_engines! {
     streams {
         pieces_come_through_and_the_usage_only_if_asked_for,
         a_stream_that_nobody_reads_to_its_end_is_recorded_as_canceled,
+        the_record_of_a_call_on_a_tab_is_left_to_whoever_asked,
         another_provider_streams_when_the_first_cannot_begin,
         a_stream_that_breaks_off_fails_and_nobody_else_is_asked,
         a_secret_split_over_pieces_is_taken_out,

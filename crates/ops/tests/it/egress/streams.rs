@@ -1,8 +1,10 @@
 //! Answers in pieces.
 
 use cynode_domain::model::InferenceOutcome;
-use cynode_ops::egress::{EgressError, EgressStream, ProviderError};
+use cynode_ops::egress::{EgressError, EgressStream, Inference, ProviderError, Tab};
+use cynode_store::Entry;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::inferences::InferenceQuery;
 use cynode_wire::openai::{ChatChunk, ChatRequest, StreamOptions};
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -56,6 +58,28 @@ pub(super) async fn a_stream_that_nobody_reads_to_its_end_is_recorded_as_cancele
     let calls = world.calls().await;
     assert_eq!(calls.len(), 1);
     assert_eq!((calls[0].outcome, calls[0].cost_micro_usd), (InferenceOutcome::Canceled, None));
+}
+
+pub(super) async fn the_record_of_a_call_on_a_tab_is_left_to_whoever_asked(world: World) {
+    let provider = ScriptedProvider::saying("one two three");
+    world.provide("far", &provider).await;
+    world.set("far", "key").await;
+    let tab = Tab::default();
+    let asks = Inference { tab: Some(tab.clone()), ..asks(&world.bob) };
+
+    world.egress.chat(&asks, hello("far/m")).await.unwrap();
+    drop(world.egress.stream(&asks, hello("far/m")).await.unwrap());
+
+    let entries = tab.take();
+    let [Entry::Call(whole), Entry::Call(dropped)] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    assert_eq!((whole.outcome, whole.user), (InferenceOutcome::Success, world.bob.user));
+    assert_eq!(dropped.outcome, InferenceOutcome::Canceled);
+    // What was decided is on record before anybody is asked, whoever writes the rest.
+    assert_eq!((world.decisions(whole).await.len(), world.decisions(dropped).await.len()), (1, 1));
+    let sums = world.egress.calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
+    assert_eq!((sums.calls, tab.take()), (0, vec![]));
 }
 
 pub(super) async fn another_provider_streams_when_the_first_cannot_begin(world: World) {
