@@ -1,0 +1,393 @@
+//! The answer as it grows, and the events that tell of it.
+
+use std::collections::BTreeMap;
+
+use cynode_wire::openai::responses::{
+    NumberedEvent, OutputItem, OutputPart, Place, ResponseEvent, ResponseFault, ResponseStatus,
+    ResponseView,
+};
+use cynode_wire::openai::{ChatChunk, ErrorBody, ToolCallDelta};
+
+use super::super::answer::{finish, function_id, message_id};
+
+/// Keeps the answer as far as it is, and numbers the events.
+pub(super) struct Writer {
+    view: ResponseView,
+    next: u64,
+    /// Where in the output the message is that still grows.
+    message: Option<usize>,
+    /// Where in the output each call is, by its number in the turn.
+    calls: BTreeMap<u32, usize>,
+    finish_reason: Option<String>,
+    told: Vec<NumberedEvent>,
+}
+
+/// What words are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    Answer,
+    Refusal,
+}
+
+impl Writer {
+    /// An answer that has just begun.
+    pub(super) fn new(view: ResponseView) -> Self {
+        let (message, calls) = (None, BTreeMap::new());
+        Self { view, next: 0, message, calls, finish_reason: None, told: Vec::new() }
+    }
+
+    /// The answer has a name, and will come.
+    pub(super) fn begin(&mut self) -> Vec<NumberedEvent> {
+        let response = self.view.clone();
+        self.tell(ResponseEvent::Created { response: response.clone() });
+        self.tell(ResponseEvent::InProgress { response });
+        std::mem::take(&mut self.told)
+    }
+
+    /// A further piece.
+    pub(super) fn hear(&mut self, piece: &ChatChunk) -> Vec<NumberedEvent> {
+        for choice in piece.choices.iter().filter(|choice| choice.index == 0) {
+            self.say(Words::Answer, choice.delta.content.as_deref().unwrap_or_default());
+            self.say(Words::Refusal, choice.delta.refusal.as_deref().unwrap_or_default());
+            for call in &choice.delta.tool_calls {
+                self.call(call);
+            }
+            if let Some(reason) = &choice.finish_reason {
+                self.finish_reason = Some(reason.clone());
+            }
+        }
+        if let Some(usage) = &piece.usage {
+            self.view.usage = Some(usage.into());
+        }
+        std::mem::take(&mut self.told)
+    }
+
+    /// The answer is whole, or was cut off.
+    pub(super) fn end(&mut self) -> Vec<NumberedEvent> {
+        self.close_message();
+        for place in std::mem::take(&mut self.calls).into_values() {
+            self.close_call(place);
+        }
+        finish(&mut self.view, self.finish_reason.as_deref());
+        let response = self.view.clone();
+        self.tell(if response.status == ResponseStatus::Incomplete {
+            ResponseEvent::Incomplete { response }
+        } else {
+            ResponseEvent::Completed { response }
+        });
+        std::mem::take(&mut self.told)
+    }
+
+    /// The answer failed.
+    pub(super) fn fail(&mut self, error: &ErrorBody) -> Vec<NumberedEvent> {
+        let code = error.error.code.as_ref().and_then(|code| code.as_str()).unwrap_or_default();
+        let message = error.error.message.clone();
+        self.view.error = Some(ResponseFault { code: code.to_owned(), message });
+        self.view.status = ResponseStatus::Failed;
+        let response = self.view.clone();
+        self.tell(ResponseEvent::Failed { response });
+        std::mem::take(&mut self.told)
+    }
+
+    fn tell(&mut self, event: ResponseEvent) {
+        self.told.push(NumberedEvent { event, sequence_number: self.next });
+        self.next += 1;
+    }
+
+    fn say(&mut self, words: Words, delta: &str) {
+        if delta.is_empty() {
+            return;
+        }
+        let item = self.open_message();
+        let part = self.open_part(item, words);
+        let Some(OutputItem::Message { content, .. }) = self.view.output.get_mut(item) else {
+            return;
+        };
+        match content.last_mut() {
+            Some(OutputPart::OutputText { text, .. }) => text.push_str(delta),
+            Some(OutputPart::Refusal { refusal }) => refusal.push_str(delta),
+            None => {}
+        }
+        let (at, delta) = (self.place(item, part), delta.to_owned());
+        self.tell(match words {
+            Words::Answer => ResponseEvent::TextDelta { at, delta, logprobs: vec![] },
+            Words::Refusal => ResponseEvent::RefusalDelta { at, delta },
+        });
+    }
+
+    /// Where the message is that grows; begun where there is none.
+    fn open_message(&mut self) -> usize {
+        if let Some(item) = self.message {
+            return item;
+        }
+        let place = self.view.output.len();
+        let item = OutputItem::Message {
+            id: message_id(&self.view.id),
+            status: ResponseStatus::InProgress,
+            role: "assistant".to_owned(),
+            content: vec![],
+        };
+        self.add(item);
+        self.message = Some(place);
+        place
+    }
+
+    /// Where in the message the part is that grows; begun where the last one is of another sort.
+    fn open_part(&mut self, item: usize, words: Words) -> usize {
+        let Some(OutputItem::Message { content, .. }) = self.view.output.get(item) else {
+            return 0;
+        };
+        let (count, last) = (content.len(), content.last().map(words_of));
+        if last == Some(words) {
+            return count - 1;
+        }
+        if last.is_some() {
+            self.close_part(item);
+        }
+        let part = match words {
+            Words::Answer => OutputPart::text(""),
+            Words::Refusal => OutputPart::Refusal { refusal: String::new() },
+        };
+        if let Some(OutputItem::Message { content, .. }) = self.view.output.get_mut(item) {
+            content.push(part.clone());
+        }
+        let at = self.place(item, count);
+        self.tell(ResponseEvent::PartAdded { at, part });
+        count
+    }
+
+    fn close_part(&mut self, item: usize) {
+        let Some(OutputItem::Message { content, .. }) = self.view.output.get(item) else { return };
+        let Some(part) = content.last().cloned() else { return };
+        let at = self.place(item, content.len() - 1);
+        self.tell(match &part {
+            OutputPart::OutputText { text, .. } => {
+                ResponseEvent::TextDone { at: at.clone(), text: text.clone(), logprobs: vec![] }
+            }
+            OutputPart::Refusal { refusal } => {
+                ResponseEvent::RefusalDone { at: at.clone(), refusal: refusal.clone() }
+            }
+        });
+        self.tell(ResponseEvent::PartDone { at, part });
+    }
+
+    fn close_message(&mut self) {
+        let Some(item) = self.message.take() else { return };
+        self.close_part(item);
+        self.done(item);
+    }
+
+    fn call(&mut self, delta: &ToolCallDelta) {
+        // Words come before the calls that they announce.
+        self.close_message();
+        let function = delta.function.clone().unwrap_or_default();
+        let place = match self.calls.get(&delta.index) {
+            Some(place) => *place,
+            None => self.open_call(delta),
+        };
+        let Some(OutputItem::FunctionCall { id, arguments, .. }) = self.view.output.get_mut(place)
+        else {
+            return;
+        };
+        let more = function.arguments.unwrap_or_default();
+        if more.is_empty() {
+            return;
+        }
+        arguments.push_str(&more);
+        let (item_id, output_index) = (id.clone(), number(place));
+        self.tell(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more });
+    }
+
+    fn open_call(&mut self, delta: &ToolCallDelta) -> usize {
+        let place = self.view.output.len();
+        let id = function_id(&self.view.id, place);
+        let name = delta.function.as_ref().and_then(|function| function.name.clone());
+        let item = OutputItem::FunctionCall {
+            call_id: delta.id.clone().unwrap_or_else(|| id.clone()),
+            id,
+            name: name.unwrap_or_default(),
+            arguments: String::new(),
+            status: ResponseStatus::InProgress,
+        };
+        self.add(item);
+        self.calls.insert(delta.index, place);
+        place
+    }
+
+    fn close_call(&mut self, place: usize) {
+        let Some(OutputItem::FunctionCall { id, name, arguments, .. }) =
+            self.view.output.get(place)
+        else {
+            return;
+        };
+        let event = ResponseEvent::ArgumentsDone {
+            output_index: number(place),
+            item_id: id.clone(),
+            name: name.clone(),
+            arguments: arguments.clone(),
+        };
+        self.tell(event);
+        self.done(place);
+    }
+
+    fn add(&mut self, item: OutputItem) {
+        let output_index = number(self.view.output.len());
+        self.view.output.push(item.clone());
+        self.tell(ResponseEvent::ItemAdded { output_index, item });
+    }
+
+    fn done(&mut self, place: usize) {
+        let Some(item) = self.view.output.get_mut(place) else { return };
+        let (OutputItem::Message { status, .. } | OutputItem::FunctionCall { status, .. }) = item;
+        *status = ResponseStatus::Completed;
+        let (output_index, item) = (number(place), item.clone());
+        self.tell(ResponseEvent::ItemDone { output_index, item });
+    }
+
+    fn place(&self, item: usize, part: usize) -> Place {
+        let item_id = message_id(&self.view.id);
+        Place { output_index: number(item), item_id, content_index: number(part) }
+    }
+}
+
+const fn words_of(part: &OutputPart) -> Words {
+    match part {
+        OutputPart::OutputText { .. } => Words::Answer,
+        OutputPart::Refusal { .. } => Words::Refusal,
+    }
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::responses::{ResponseRequest, ResponseSettings};
+    use cynode_wire::openai::{Delta, FunctionDelta, Usage};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn writer() -> Writer {
+        let settings = ResponseSettings::from(&ResponseRequest::default());
+        Writer::new(ResponseView::begun("resp_1".into(), 7, "p/m".into(), settings))
+    }
+
+    fn told(pieces: &[ChatChunk]) -> Vec<Value> {
+        let mut writer = writer();
+        let mut events = writer.begin();
+        events.extend(pieces.iter().flat_map(|piece| writer.hear(piece)).collect::<Vec<_>>());
+        events.extend(writer.end());
+        events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
+    }
+
+    fn names(events: &[Value]) -> Vec<&str> {
+        events.iter().filter_map(|event| event["type"].as_str()).collect()
+    }
+
+    fn arguments(name: Option<&str>, arguments: &str) -> ChatChunk {
+        let function = FunctionDelta {
+            name: name.map(ToOwned::to_owned),
+            arguments: Some(arguments.to_owned()),
+        };
+        let delta = ToolCallDelta {
+            id: name.map(|_| "call_1".to_owned()),
+            function: Some(function),
+            ..ToolCallDelta::default()
+        };
+        ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
+    }
+
+    #[test]
+    fn words_are_told_from_the_first_to_the_whole() {
+        let cost = ChatChunk { usage: Some(Usage::new(3, 2)), ..ChatChunk::default() };
+        let events = told(&[
+            ChatChunk::of(Delta { role: Some("assistant".into()), ..Delta::text("") }, None),
+            ChatChunk::of(Delta::text("Hello"), None),
+            ChatChunk::of(Delta::text(" there."), None),
+            ChatChunk::of(Delta::default(), Some("stop".into())),
+            cost,
+        ]);
+
+        assert_eq!(
+            names(&events),
+            [
+                "response.created",
+                "response.in_progress",
+                "response.output_item.added",
+                "response.content_part.added",
+                "response.output_text.delta",
+                "response.output_text.delta",
+                "response.output_text.done",
+                "response.content_part.done",
+                "response.output_item.done",
+                "response.completed",
+            ]
+        );
+        let numbers: Vec<u64> =
+            events.iter().filter_map(|event| event["sequence_number"].as_u64()).collect();
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        let response = &events[9]["response"];
+        assert_eq!(response["output"][0]["content"][0]["text"], "Hello there.");
+        assert_eq!(response["output"][0]["status"], "completed");
+        assert_eq!(response["usage"]["total_tokens"], 5);
+    }
+
+    #[test]
+    fn a_call_is_told_after_the_words_that_announce_it() {
+        let events = told(&[
+            ChatChunk::of(Delta::text("Let me look."), None),
+            arguments(Some("look_up"), ""),
+            arguments(None, "{\"city\":"),
+            arguments(None, "\"Rome\"}"),
+            ChatChunk::of(Delta::default(), Some("tool_calls".into())),
+        ]);
+
+        assert_eq!(
+            names(&events)[6..],
+            [
+                "response.content_part.done",
+                "response.output_item.done",
+                "response.output_item.added",
+                "response.function_call_arguments.delta",
+                "response.function_call_arguments.delta",
+                "response.function_call_arguments.done",
+                "response.output_item.done",
+                "response.completed",
+            ]
+        );
+        let call = json!({"type": "function_call", "id": "fc_1_1", "call_id": "call_1",
+                          "name": "look_up", "arguments": "{\"city\":\"Rome\"}",
+                          "status": "completed"});
+        assert_eq!(events[12]["item"], call);
+        assert_eq!(events[13]["response"]["output"][1], call);
+    }
+
+    #[test]
+    fn a_refusal_is_told_as_one() {
+        let refusal = Delta { refusal: Some("I will not.".into()), ..Delta::default() };
+        let events = told(&[ChatChunk::of(refusal, Some("stop".into()))]);
+
+        assert!(names(&events).contains(&"response.refusal.done"));
+        let last = events.last().unwrap();
+        assert_eq!(last["response"]["output"][0]["content"][0]["refusal"], "I will not.");
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_or_failed_says_so_at_the_end() {
+        let cut = told(&[ChatChunk::of(Delta::text("Once"), Some("length".into()))]);
+        let mut writer = writer();
+        writer.hear(&ChatChunk::of(Delta::text("Once"), None));
+        let failed = writer.fail(&ErrorBody::new("the provider failed", "x", "failed_so"));
+        let failed = serde_json::to_value(&failed[0]).unwrap();
+
+        assert_eq!(cut.last().unwrap()["type"], "response.incomplete");
+        assert_eq!(failed["type"], "response.failed");
+        assert_eq!(failed["response"]["status"], "failed");
+        assert_eq!(
+            failed["response"]["error"],
+            json!({"code": "failed_so", "message": "the provider failed"})
+        );
+    }
+}
