@@ -130,6 +130,7 @@ async fn work(
         HandoffKind::ContinueRun => answered!(continue_run),
         HandoffKind::AgentReport => answered!(agent_report),
         HandoffKind::Decide => answered!(decide),
+        HandoffKind::Place => answered!(place),
         HandoffKind::Analyse => answered!(analyse),
         HandoffKind::Chat => Err(Refusal::UnknownKind),
     }

@@ -2,6 +2,7 @@
 
 mod assign;
 mod manage;
+mod place;
 mod poll;
 mod register;
 mod report;
@@ -12,7 +13,9 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use assign::assign_open_jobs;
+pub(crate) use assign::{Placing, assign_open_jobs};
+pub(crate) use place::PURPOSE as PLACEMENT;
+pub use place::Placer;
 pub(crate) use report::close_job;
 
 use crate::Signals;
@@ -68,12 +71,20 @@ pub struct Nodes {
     signals: Signals,
     /// How long a job may go unmentioned by its node before it counts as interrupted.
     job_lease_ms: u32,
+    placer: Placer,
 }
 
 impl Nodes {
     /// Nodes kept in `store`. A job that its node does not mention for `job_lease_ms` counts as
     /// interrupted.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
-        Self { store, clock, signals, job_lease_ms }
+        let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()));
+        Self { store, clock, signals, job_lease_ms, placer }
+    }
+
+    /// The same nodes, with jobs placed by `placer`.
+    #[must_use]
+    pub fn placed_by(self, placer: Placer) -> Self {
+        Self { placer, ..self }
     }
 }

@@ -18,7 +18,7 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::nodes::{NODE_SILENCE_MS, NodeError, assign_open_jobs, close_job};
+use crate::nodes::{NODE_SILENCE_MS, NodeError, Placer, Placing, assign_open_jobs, close_job};
 use crate::runs::expire;
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
@@ -37,13 +37,20 @@ pub struct Sweeper {
     store: Store,
     signals: Signals,
     accounts: Accounts,
-    clock: SharedClock,
+    placer: Placer,
 }
 
 impl Sweeper {
     /// A sweeper over `store`.
     pub fn new(store: Store, signals: Signals, accounts: Accounts, clock: SharedClock) -> Self {
-        Self { store, signals, accounts, clock }
+        let placer = Placer::by_rule((store.clone(), clock, signals.clone()));
+        Self { store, signals, accounts, placer }
+    }
+
+    /// The same sweeper, with jobs placed by `placer`.
+    #[must_use]
+    pub fn placed_by(self, placer: Placer) -> Self {
+        Self { placer, ..self }
     }
 
     /// Sweeps until the process stops. While it was away nobody could renew, so running jobs get
@@ -95,9 +102,10 @@ impl Sweeper {
 
     /// One sweep.
     pub async fn activate(&self) -> Result<(), NodeError> {
-        let now = self.clock.now();
-        let (ended, is_claimable) =
-            self.store.write(move |tx| Box::pin(async move { sweep(tx, now).await })).await?;
+        let placing = self.placer.placing();
+        let Swept { ended, is_claimable, asked } =
+            self.store.write(move |tx| Box::pin(async move { sweep(tx, placing).await })).await?;
+        self.placer.ask(asked);
         for job in &ended {
             info!(job.id = %job, "job {job} was ended by the clock");
         }
@@ -116,12 +124,22 @@ impl Sweeper {
     }
 }
 
-/// Gives the jobs it ended, and whether a run waits for a runner.
-async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<(Vec<JobId>, bool), NodeError> {
+/// What a sweep found.
+struct Swept {
+    /// The jobs it ended.
+    ended: Vec<JobId>,
+    /// Whether a run waits for a runner.
+    is_claimable: bool,
+    /// Jobs about whose place somebody is to be asked.
+    asked: Vec<JobId>,
+}
+
+async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
+    let now = placing.now;
     tx.node_retire_silent(NODE_SILENCE_MS).await?;
     // Also when none was retired just now: a job may have been assigned at the last moment.
     tx.job_unassign_silent(NODE_SILENCE_MS).await?;
-    assign_open_jobs(tx).await?;
+    let asked = assign_open_jobs(tx, placing).await?;
     let (mut ended, mut is_revoked) = (vec![], false);
     for job in tx.job_expired().await? {
         let reason = "its node stopped reporting; whether it finished is unknown".to_owned();
@@ -142,7 +160,7 @@ async fn sweep(tx: &mut Tx, now: DateTime<Utc>) -> Result<(Vec<JobId>, bool), No
     if is_revoked {
         tx.policy_touch().await?;
     }
-    Ok((ended, is_claimable))
+    Ok(Swept { ended, is_claimable, asked })
 }
 
 /// Why a waiting job will not start: the node that has its workspace has been drained or away for
@@ -163,7 +181,7 @@ async fn hopeless(tx: &mut Tx, job: &Job, now: DateTime<Utc>) -> Result<Option<S
         }
         NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive => return Ok(None),
     };
-    Ok(Some(format!("node {}, which has the task's workspace, {trouble}", node.slug)))
+    Ok(Some(format!("node {}, where the task's work belongs, {trouble}", node.slug)))
 }
 
 /// Ends a job; whether tokens of its agents ended with it.

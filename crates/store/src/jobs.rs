@@ -44,6 +44,8 @@ pub struct Job {
     pub cancel_requested: bool,
     /// Whether its node has said that it has it.
     pub acknowledged: bool,
+    /// Until when somebody is asked which node it belongs to.
+    pub place_until: Option<DateTime<Utc>>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When its node took it.
@@ -64,7 +66,8 @@ pub trait JobStore {
     async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error>;
     /// Every job of a task, oldest first.
     async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
-    /// Open jobs without a node, oldest first; locked, and skipped by others.
+    /// Open jobs without a node about which nobody is asked, oldest first; locked, and skipped by
+    /// others.
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error>;
     /// Open jobs of a node, oldest first.
     async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error>;
@@ -144,6 +147,7 @@ impl JobStore for Tx {
 
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed
+                   AND (place_until IS NULL OR place_until <= cynode_now())
                    ORDER BY id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
         self.rows(sql, params![limit]).await?.iter().map(job).collect()
     }
@@ -154,7 +158,8 @@ impl JobStore for Tx {
     }
 
     async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error> {
-        let sql = "UPDATE jobs SET node_id = $2 WHERE id = $1 AND status = 'queued'";
+        let sql =
+            "UPDATE jobs SET node_id = $2, place_until = NULL WHERE id = $1 AND status = 'queued'";
         self.execute(sql, params![id, node]).await.map(drop)
     }
 
@@ -256,6 +261,7 @@ fn job(row: &Row) -> Result<Job, Error> {
         result: row.get("result")?,
         cancel_requested: row.get("cancel_requested")?,
         acknowledged: row.get("acknowledged")?,
+        place_until: row.get("place_until")?,
         created_at: row.get("created_at")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::ids::{NodeId, ProjectId, TaskId, UserId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
@@ -59,6 +59,9 @@ pub struct TaskOptions {
     /// How long a question of its run waits for an answer, in seconds; for ever when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_s: Option<u32>,
+    /// The node that all of it runs on; when absent, whoever places its first job chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeId>,
 }
 
 /// A task and what became of it.
@@ -119,6 +122,9 @@ pub trait TaskStore {
         status: TaskStatus,
         summary: Option<&str>,
     ) -> Result<bool, Error>;
+    /// Writes the name, the criteria and the time of change of a task that is still open; false if it
+    /// is closed.
+    async fn task_update(&mut self, task: &Task) -> Result<bool, Error>;
     /// How many tasks have this status.
     async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error>;
     /// Lets nobody else in this far until the transaction ends: two who look for cycles at the same
@@ -220,6 +226,14 @@ impl TaskStore for Tx {
                    ended_at = CASE WHEN $3 THEN cynode_now() ELSE ended_at END
                    WHERE id = $1 AND NOT closed";
         let params = params![id, status, status.is_terminal(), summary];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn task_update(&mut self, task: &Task) -> Result<bool, Error> {
+        let sql = "UPDATE tasks SET name = $2, acceptance_criteria = $3, updated_at = $4
+                   WHERE id = $1 AND NOT closed";
+        let Task { asked, updated_at, .. } = task;
+        let params = params![asked.id, &asked.name, json!(asked.acceptance_criteria), *updated_at];
         Ok(self.execute(sql, params).await? == 1)
     }
 

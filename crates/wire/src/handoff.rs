@@ -5,7 +5,9 @@
 //! else by one JSON body. Each answer carries the decisions that led to it, for the record.
 
 mod bodies;
+mod place;
 
+use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::policy::AgentType;
@@ -16,6 +18,7 @@ pub use self::bodies::{
     ContinueRunHandoff, ContinueWith, DecideAnswer, DecideHandoff, PlanAnswer, PlanHandoff,
     PlanOutcome, ScheduledRunHandoff, Turn, TurnRole, VerifyAnswer, VerifyHandoff, VerifyOutcome,
 };
+pub use self::place::{NodeCandidate, PlaceAnswer, PlaceHandoff};
 use crate::preferences::EffectiveView;
 
 /// The first part of the path of every handoff; its [`HandoffKind`] follows.
@@ -43,13 +46,15 @@ pub enum HandoffKind {
     AgentReport,
     /// A choice that depends on preferences.
     Decide,
+    /// Several nodes could take the work of a task.
+    Place,
     /// One task is to be verified; for analysts only.
     Analyse,
 }
 
 impl HandoffKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Chat,
         Self::Plan,
         Self::Verify,
@@ -57,6 +62,7 @@ impl HandoffKind {
         Self::ContinueRun,
         Self::AgentReport,
         Self::Decide,
+        Self::Place,
         Self::Analyse,
     ];
 
@@ -70,6 +76,7 @@ impl HandoffKind {
             Self::ContinueRun => "continue_run",
             Self::AgentReport => "agent_report",
             Self::Decide => "decide",
+            Self::Place => "place",
             Self::Analyse => "analyse",
         }
     }
@@ -186,6 +193,9 @@ pub struct TaskFacts {
     pub prompt: String,
     /// What must be true of the result.
     pub acceptance_criteria: Vec<Criterion>,
+    /// When it last changed, for whoever changes it on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<DateTime<Utc>>,
 }
 
 /// A token's secret. It is written to the wire and shown nowhere else.

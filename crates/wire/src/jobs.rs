@@ -20,6 +20,10 @@ pub struct JobView {
     /// For a job that checks the result of that attempt: its number, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u32>,
+    /// For a command that the project manager ran in the task's workspace: its number, from 1. It
+    /// belongs to no step; `step_index` and `attempt` are 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<u32>,
     /// Where it stands.
     pub status: JobStatus,
     /// The node it was given to.

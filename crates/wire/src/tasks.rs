@@ -58,6 +58,10 @@ pub struct CreateTask {
     /// task fails. For ever when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_s: Option<u32>,
+    /// The worker node that all of it runs on, by name or id. When absent the project manager chooses
+    /// one where several could, and rules without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Two requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -147,6 +151,9 @@ pub struct TaskView {
     /// a running one stands still: its last runner could not go on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
+    /// The worker node that it must run on, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// What came of it, once closed.
     pub summary: Option<String>,
     /// When it was made.
@@ -201,7 +208,7 @@ pub struct LogQuery {
     pub stream: Option<String>,
 }
 
-/// The kept output of every job of a task, in the order the jobs ran.
+/// The kept output of every step and check of a task, in the order they ran.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct LogsView {
     /// The task.

@@ -68,6 +68,10 @@ struct Place {
     /// A task that must complete first, by name or id; may be given again.
     #[arg(long, value_name = "TASK")]
     depends_on: Vec<String>,
+    /// The worker node that all of it runs on; when absent, the project manager chooses where several
+    /// could.
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
     /// Two requests with the same key make one task.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -160,6 +164,7 @@ fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
         max_attempts: bounds.max_attempts,
         approve_plan: bounds.people.approve_plan,
         answer_within_s: bounds.people.answer_within,
+        node: place.node,
         idempotency_key: place.idempotency_key,
     })
 }

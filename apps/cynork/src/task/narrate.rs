@@ -28,9 +28,11 @@ pub(crate) fn tell(event: &Event, out: Out) -> Told {
     let data = &event.data;
     match event.kind.as_str() {
         "task.created" => line(format!("{} task created", out.paint(DIM, "•"))),
+        "task.updated" => line(format!("{} changed by {}", out.paint(DIM, "•"), by(data))),
         "task.started" => doing("a runner has taken the task".to_owned()),
         "workflow.transition" => Told { line: Some(transition(data, out)), doing: None },
         "job.queued" => doing(format!("{}waiting for a worker node", step(data))),
+        "job.placed" => line(placed(data, out)),
         "job.started" => doing(format!("{}running", step(data))),
         "job.ended" => line(job_ended(data, out)),
         "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
@@ -75,6 +77,11 @@ fn job_ended(data: &Value, out: Out) -> String {
     format!("{mark} {}the command {words}", step(data))
 }
 
+fn placed(data: &Value, out: Out) -> String {
+    let text = |name: &str| short(data[name].as_str().unwrap_or("?"), 120);
+    format!("{} runs on node {}: {}", out.paint(DIM, "•"), text("node"), text("reason"))
+}
+
 fn closed(data: &Value, out: Out) -> String {
     let status = data["status"].as_str().unwrap_or("closed");
     closing(status, data["summary"].as_str(), out)
@@ -92,8 +99,9 @@ fn asked(data: &Value, out: Out) -> String {
         text.push_str("\n    ");
         text.push_str(&short(line, 120));
     }
-    text.push_str("\n  answer with `cynork run answer`");
-    text
+    let accepts = question["accepts"].as_array().is_some_and(|forms| forms.contains(&"yes".into()));
+    let how = if accepts { " --yes` or `--no" } else { "" };
+    format!("{text}\n  the run waits for you: answer with `cynork run answer{how}`")
 }
 
 fn by(data: &Value) -> String {
@@ -101,6 +109,9 @@ fn by(data: &Value) -> String {
 }
 
 fn step(data: &Value) -> String {
+    if let Some(number) = data["exec"].as_u64() {
+        return format!("exec {number} of the project manager: ");
+    }
     data["step_index"].as_u64().map(|index| format!("step {}: ", index + 1)).unwrap_or_default()
 }
 
@@ -146,6 +157,7 @@ mod tests {
                 json!({"node": "plan_steps", "edge": "planned", "duration_ms": 3}),
             ),
             event("job.queued", json!({"step_index": 0})),
+            event("job.placed", json!({"node": "mill", "reason": "it has the most room"})),
             event("job.started", json!({"step_index": 0})),
             event("job.ended", json!({"step_index": 0, "ending": {"kind": "exited", "code": 3}})),
             event(

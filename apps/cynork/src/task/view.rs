@@ -31,6 +31,7 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
         ("prompt", Some(table::short(&task.prompt, 200))),
         ("commands", Some(task.commands.join("\n"))),
         ("waits for", Some(waits_for.join("\n"))),
+        ("node", task.node.clone()),
         ("created", Some(age::ago(look.now, task.created_at))),
         ("took", Some(time_taken(task, look))),
         ("id", Some(task.id.to_string())),
@@ -83,7 +84,7 @@ fn job(job: &JobView) -> Vec<String> {
     };
     let took = job.started_at.zip(job.ended_at).map(|(start, end)| age::took(end - start));
     vec![
-        (job.step_index + 1).to_string(),
+        job.exec.map_or_else(|| (job.step_index + 1).to_string(), |_| "-".to_owned()),
         attempt(job),
         job.status.to_string(),
         table::short(&ending, 60),
@@ -92,8 +93,11 @@ fn job(job: &JobView) -> Vec<String> {
     ]
 }
 
-/// The attempt, and which check of it the job is.
+/// The attempt, and which check of it the job is; or which command in the workspace.
 fn attempt(job: &JobView) -> String {
+    if let Some(number) = job.exec {
+        return format!("exec {number}");
+    }
     match job.check {
         Some(number) => format!("{}, check {number}", job.attempt),
         None => job.attempt.to_string(),
@@ -149,6 +153,7 @@ mod tests {
             acceptance_criteria: vec![],
             depends_on: vec![],
             blocked_reason: None,
+            node: None,
             summary: Some("2 of 2 steps were verified".to_owned()),
             created_at: at(40),
             updated_at: at(60),
@@ -177,6 +182,7 @@ mod tests {
             step_index: 0,
             attempt: 1,
             check: None,
+            exec: None,
             status: JobStatus::Completed,
             node_id: None,
             result: Some(JobResult {
@@ -190,11 +196,12 @@ mod tests {
             ended_at: Some(at(44)),
         };
         let check = JobView { check: Some(1), ..job.clone() };
+        let exec = JobView { exec: Some(2), attempt: 0, ..check.clone() };
         let view = ResultView {
             task_id: id(),
             status: "completed".to_owned(),
             summary: Some("done".to_owned()),
-            jobs: vec![job, check],
+            jobs: vec![job, check, exec],
         };
 
         insta::assert_snapshot!(result(&view, look()));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, ContinueAnswer, ContinueRunHandoff, DecideAnswer,
-    DecideHandoff, DecisionRecord, Handoff, HandoffKind, PlanAnswer, PlanHandoff,
-    ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    DecideHandoff, DecisionRecord, Handoff, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer,
+    PlanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +22,8 @@ const TRIES: u32 = 3;
 const BACKOFF: Duration = Duration::from_millis(100);
 /// How long a handoff waits for room, as a part of its own time.
 const ROOM_PART: u32 = 4;
+/// How long the choice of a node may take.
+pub(crate) const PLACE_WITHIN: Duration = Duration::from_secs(2);
 /// When to ask again where all room is taken.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -86,6 +88,17 @@ impl Handoffs {
         self.hand(HandoffKind::Decide, subject, body, decided).await
     }
 
+    /// Has the node chosen that the work of a task runs on. A job waits for it, so it is given little
+    /// time.
+    pub async fn place(
+        &self,
+        subject: &Subject,
+        body: PlaceHandoff,
+    ) -> Result<PlaceAnswer, HandoffError> {
+        let decided = |answer: &PlaceAnswer| answer.decisions.clone();
+        self.hand(HandoffKind::Place, subject, body, decided).await
+    }
+
     async fn hand<B, A>(
         &self,
         kind: HandoffKind,
@@ -97,7 +110,10 @@ impl Handoffs {
         B: Serialize + Send,
         A: DeserializeOwned + Send,
     {
-        let within = self.options.within;
+        let within = match kind {
+            HandoffKind::Place => self.options.within.min(PLACE_WITHIN),
+            _ => self.options.within,
+        };
         let deadline = Instant::now() + within;
         let mut open = self.open(kind, subject, within).await?;
         let handoff = written(&Handoff { context: open.context(), body })?;

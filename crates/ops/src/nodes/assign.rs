@@ -1,43 +1,86 @@
 //! Which node a job goes to: able, alive, where the workspace is, and with the most room.
+//!
+//! All jobs of a task share a workspace, so only the first of them has a choice. Where several nodes
+//! could take it, the project manager chooses (`place.rs`); meanwhile the job is left alone. What it
+//! does not say in time is decided here.
 
-use cynode_domain::ids::NodeId;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::JobId;
 use cynode_domain::status::NodeStatus;
-use cynode_store::{Job, JobStore, Node, NodeStore, Tx};
+use cynode_store::{Job, JobStore, Node, NodeStore, PlacementStore, Tx};
+
+use super::place::{Choice, record};
+use crate::handoff::PLACE_WITHIN;
 
 const BATCH: u32 = 100;
+/// How long a job is left alone while somebody is asked where it belongs.
+const PLACE_MS: u32 = 2_000;
+const _: () = assert!(PLACE_WITHIN.as_millis() == PLACE_MS as u128);
 
-/// Gives every job without a node to the best one there is; what finds none waits.
-pub(crate) async fn assign_open_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error> {
-    let jobs = tx.job_unassigned(BATCH).await?;
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    let mut nodes = tx.node_list().await?;
-    for job in jobs {
-        if let Some(id) = pick(&job, &nodes) {
-            tx.job_assign(job.asked.id, id).await?;
-            for node in nodes.iter_mut().filter(|node| node.id == id) {
-                node.open_jobs += 1;
-            }
-        }
-    }
-    Ok(())
+/// How jobs are given to nodes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placing {
+    /// Whether somebody is asked where several nodes could take a job.
+    pub(crate) is_asked: bool,
+    /// The time, for records.
+    pub(crate) now: DateTime<Utc>,
 }
 
-/// The least loaded node that can take the job; the first by name among equals.
-fn pick(job: &Job, nodes: &[Node]) -> Option<NodeId> {
+/// Gives every job without a node to the best one there is; what finds none waits. Gives the jobs
+/// about whose place somebody is to be asked, once this is committed.
+pub(crate) async fn assign_open_jobs(
+    tx: &mut Tx,
+    placing: Placing,
+) -> Result<Vec<JobId>, cynode_store::Error> {
+    let jobs = tx.job_unassigned(BATCH).await?;
+    if jobs.is_empty() {
+        return Ok(vec![]);
+    }
+    let mut nodes = tx.node_list().await?;
+    let mut asked = vec![];
+    for mut job in jobs {
+        let was_awaited = job.place_until.is_some();
+        if was_awaited && job.asked.pinned_node.is_none() {
+            // Meanwhile another job of its task may have been given a node.
+            job.asked.pinned_node = tx.task_node(job.asked.task).await?;
+        }
+        let has_choice = job.asked.pinned_node.is_none() && able(&job, &nodes).count() > 1;
+        if has_choice && placing.is_asked && !was_awaited {
+            tx.job_await_placement(job.asked.id, PLACE_MS).await?;
+            asked.push(job.asked.id);
+            continue;
+        }
+        let Some(node) = best(&job, &nodes).cloned() else { continue };
+        tx.job_assign(job.asked.id, node.id).await?;
+        if was_awaited && has_choice {
+            let late = Choice::fallback("the project manager did not say in time");
+            record(tx, &job, &node, &late, placing.now).await?;
+        }
+        for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
+            taken.open_jobs += 1;
+        }
+    }
+    Ok(asked)
+}
+
+/// The nodes that can take a job now.
+pub(super) fn able<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
+    let pinned = job.asked.pinned_node;
     nodes
         .iter()
         .filter(|node| node.status == NodeStatus::Active && node.sandbox_supported)
-        .filter(|node| job.asked.pinned_node.is_none_or(|pinned| pinned == node.id))
+        .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
-        .min_by_key(|node| (node.open_jobs, &node.slug))
-        .map(|node| node.id)
+}
+
+/// The least loaded node that can take the job; the first by name among equals.
+pub(super) fn best<'a>(job: &Job, nodes: &'a [Node]) -> Option<&'a Node> {
+    able(job, nodes).min_by_key(|node| (node.open_jobs, &node.slug))
 }
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::ids::{JobId, RunId, TaskId};
+    use cynode_domain::ids::{NodeId, RunId, TaskId};
     use cynode_domain::status::JobStatus;
     use cynode_store::NewJob;
     use serde_json::Value;
@@ -75,10 +118,15 @@ mod tests {
             result: None,
             cancel_requested: false,
             acknowledged: false,
+            place_until: None,
             created_at: chrono::DateTime::UNIX_EPOCH,
             started_at: None,
             ended_at: None,
         }
+    }
+
+    fn pick(job: &Job, nodes: &[Node]) -> Option<NodeId> {
+        best(job, nodes).map(|node| node.id)
     }
 
     #[test]

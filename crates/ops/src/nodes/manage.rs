@@ -51,23 +51,25 @@ impl Nodes {
         if !caller.is_admin {
             return Err(NodeError::NotAdmin);
         }
-        let node = node.to_owned();
-        let changed = self
+        let (node, placing) = (node.to_owned(), self.placer.placing());
+        let (changed, asked) = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
                     let node = find(tx, &node).await?;
+                    let mut asked = vec![];
                     if node.status != status {
                         let status = node.status.advance(status)?;
                         tx.node_set_status(node.id, status).await?;
                         // What a drained node has not begun goes to another.
                         tx.job_unassign_silent(NODE_SILENCE_MS).await?;
-                        assign_open_jobs(tx).await?;
+                        asked = assign_open_jobs(tx, placing).await?;
                     }
-                    view(Node { status, ..node })
+                    Ok::<_, NodeError>((view(Node { status, ..node })?, asked))
                 })
             })
             .await?;
+        self.placer.ask(asked);
         self.signals.send(Topic::Jobs);
         Ok(changed)
     }

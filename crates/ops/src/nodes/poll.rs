@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, SettingStore, TaskStore, Tx};
@@ -9,11 +10,12 @@ use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{NodeError, Nodes, Payload, assign_open_jobs, close_job};
+use super::{NodeError, Nodes, Payload, Placing, assign_open_jobs, close_job};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
 use crate::workflow::MAX_WAIT_MS;
+use crate::workflow::make::names;
 
 const MAX_HOLDING: usize = 1000;
 
@@ -32,10 +34,12 @@ impl Nodes {
         let mut listener = self.signals.listen(Topic::Jobs).at_least_every(often);
         loop {
             let (node, request) = (node.clone(), request.clone());
-            let (news, is_revoked) = self
+            let terms = Terms { lease_ms, placing: self.placer.placing() };
+            let Looked { news, is_revoked, asked } = self
                 .store
-                .write(move |tx| Box::pin(async move { look(tx, &node, &request, lease_ms).await }))
+                .write(move |tx| Box::pin(async move { look(tx, &node, &request, terms).await }))
                 .await?;
+            self.placer.ask(asked);
             if is_revoked {
                 self.signals.send(Topic::Policy);
             }
@@ -49,13 +53,28 @@ impl Nodes {
     }
 }
 
-/// What is new, and whether tokens of agents ended with their job.
+/// On which terms jobs are handed out.
+#[derive(Clone, Copy)]
+struct Terms {
+    lease_ms: u32,
+    placing: Placing,
+}
+
+/// What a look found.
+struct Looked {
+    news: PollView,
+    /// Whether tokens of agents ended with their job.
+    is_revoked: bool,
+    /// Jobs about whose place somebody is to be asked.
+    asked: Vec<JobId>,
+}
+
 async fn look(
     tx: &mut Tx,
     node: &NodeCaller,
     request: &Poll,
-    lease_ms: u32,
-) -> Result<(PollView, bool), NodeError> {
+    Terms { lease_ms, placing }: Terms,
+) -> Result<Looked, NodeError> {
     tx.node_touch(node.node).await?;
     let (mut news, mut is_revoked) = (PollView::default(), false);
     for id in &request.holding {
@@ -63,7 +82,7 @@ async fn look(
             news.forget.push(*id);
         }
     }
-    assign_open_jobs(tx).await?;
+    let asked = assign_open_jobs(tx, placing).await?;
     let mut free = match tx.node_get(node.node).await? {
         Some(node) if node.status == NodeStatus::Active => request.free_slots as usize,
         // A drained node finishes what it has.
@@ -87,7 +106,7 @@ async fn look(
     if is_revoked {
         tx.policy_touch().await?;
     }
-    Ok((news, is_revoked))
+    Ok(Looked { news, is_revoked, asked })
 }
 
 /// A queued job, or one whose first handing-out may have been lost on the way. Once the node has
@@ -107,11 +126,8 @@ async fn hand_out(tx: &mut Tx, job: &Job, lease_ms: u32) -> Result<Assignment, N
     if job.status == JobStatus::Queued {
         tx.job_start(job.asked.id, lease_ms).await?;
         if let Some(task) = tx.task_get(job.asked.task).await? {
-            let data = json!({
-                "node_id": job.node,
-                "step_index": job.asked.step_index,
-                "attempt": job.asked.attempt,
-            });
+            let mut data = names(&job.asked);
+            data["node_id"] = json!(job.node);
             let started = event(&task, "job.started", data);
             let (run, job) = (Some(job.asked.run), Some(job.asked.id));
             tx.event_append(&NewEvent { run, job, ..started }).await?;

@@ -17,6 +17,7 @@ use super::{NodeError, Nodes};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
+use crate::workflow::make::names;
 
 /// A stream is kept up to 1 MiB; as text it may be three times as long, when none of it is UTF-8.
 const MAX_TEXT_BYTES: usize = 3 * Limits::MAX.output_bytes as usize;
@@ -123,12 +124,9 @@ async fn announce_end(
     ending: &Ending,
 ) -> Result<(), cynode_store::Error> {
     if let Some(task) = tx.task_get(job.asked.task).await? {
-        let data = json!({
-            "status": status,
-            "ending": ending,
-            "step_index": job.asked.step_index,
-            "attempt": job.asked.attempt,
-        });
+        let mut data = names(&job.asked);
+        data["status"] = json!(status);
+        data["ending"] = json!(ending);
         let (run, job) = (Some(job.asked.run), Some(job.asked.id));
         tx.event_append(&NewEvent { run, job, ..event(&task, "job.ended", data) }).await?;
     }

@@ -11,7 +11,7 @@ use cynode_domain::run::{
     DISPATCH, FAILED, FINALIZE, MARK_FAILED, PLAN, RunVerb, VERIFY, next_node,
 };
 use cynode_domain::verdict::{FindingStatus, Verdict};
-use cynode_store::{Act, JobStore, NodeStore, Transition, Tx};
+use cynode_store::{Act, Decision, DecisionStore, Job, JobStore, NodeStore, Transition, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::runs::DecisionView;
 use serde::Deserialize;
@@ -21,9 +21,12 @@ use super::history::Part;
 use super::look::describe;
 use super::{RunError, Runs};
 use crate::Caller;
+use crate::nodes::PLACEMENT;
 
 /// How much of a text a decision repeats.
 const MAX_CHARS: usize = 200;
+/// How many decisions of a task are looked through.
+const MAX_DECISIONS: u32 = 1000;
 
 impl Runs {
     /// A page of the decisions of a run, oldest first. Pages are parts of the history, so that one
@@ -46,20 +49,43 @@ impl Runs {
 
 const PERSON: &str = "person";
 
-/// The names of the nodes that jobs were given to.
-type Places = BTreeMap<JobId, String>;
+/// Where jobs were given to.
+type Places = BTreeMap<JobId, Given>;
+
+/// Where a job was given to.
+struct Given {
+    /// The name of the node.
+    node: String,
+    /// Who chose it and why, if it had to be chosen.
+    chosen: Option<String>,
+}
 
 async fn places(tx: &mut Tx, jobs: Vec<JobId>) -> Result<Places, RunError> {
     let mut places = Places::new();
     for id in jobs {
         if !places.contains_key(&id)
-            && let Some(node) = tx.job_get(id).await?.and_then(|job| job.node)
+            && let Some(job) = tx.job_get(id).await?
+            && let Some(node) = job.node
             && let Some(node) = tx.node_get(node).await?
         {
-            places.insert(id, node.slug);
+            // All jobs of a task share a workspace, so that only the first has a choice.
+            let is_first = (job.asked.step_index, job.asked.attempt) == (0, 1);
+            let chosen = if is_first { choice(tx, &job).await? } else { None };
+            places.insert(id, Given { node: node.slug, chosen });
         }
     }
     Ok(places)
+}
+
+/// Who chose the node of a job, and why.
+async fn choice(tx: &mut Tx, job: &Job) -> Result<Option<String>, RunError> {
+    let decisions = tx.decision_list(job.asked.task, MAX_DECISIONS).await?;
+    let of_run = |made: &&Decision| made.purpose == PLACEMENT && made.run == Some(job.asked.run);
+    let made = decisions.iter().rfind(of_run);
+    Ok(made.map(|made| match made.decided_by.as_str() {
+        "fallback" => format!("rule, in the project manager's place: {}", short(&made.reason)),
+        by => format!("project manager, {by}: {}", short(&made.reason)),
+    }))
 }
 
 /// The parts of a state that decisions are made from.
@@ -71,6 +97,7 @@ struct Known {
     current_step_index: u32,
     attempts_by_step: BTreeMap<u32, u32>,
     verification: Option<Verdict>,
+    continuation: Option<Continuation>,
     bounds: Bounds,
     failure: Option<Failure>,
     finish: Option<Finish>,
@@ -87,6 +114,12 @@ struct Request {
 #[serde(default)]
 struct Bounds {
     max_attempts: u32,
+}
+
+#[derive(PartialEq, Eq, Deserialize)]
+struct Continuation {
+    job_id: JobId,
+    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -133,9 +166,11 @@ fn decision(
 /// The decision with the node that its job was given to.
 fn placed(decision: DecisionView, job: Option<JobId>, places: &Places) -> DecisionView {
     match job.map(|job| (job, places.get(&job))) {
-        Some((job, Some(node))) => {
-            DecisionView { led_to: format!("job {job} on node {node}"), ..decision }
-        }
+        Some((job, Some(Given { node, chosen }))) => DecisionView {
+            led_to: format!("job {job} on node {node}"),
+            made_by: chosen.clone().unwrap_or(decision.made_by),
+            ..decision
+        },
         Some((_, None)) | None => decision,
     }
 }
@@ -199,6 +234,9 @@ fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
         .map(|finding| format!("{}: {}", word(finding.status), short(&finding.message)))
         .collect();
     input.push(format!("attempt {attempt} of {}", after.bounds.max_attempts));
+    let decided =
+        after.continuation.as_ref().filter(|new| before.continuation.as_ref() != Some(new));
+    input.extend(decided.map(|decided| format!("how it goes on: {}", short(&decided.reason))));
     let mut rules: Vec<_> = findings.iter().map(|finding| finding.rule.as_str()).collect();
     rules.sort_unstable();
     rules.dedup();

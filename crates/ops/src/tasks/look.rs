@@ -145,7 +145,9 @@ fn wanted_streams(word: Option<&str>) -> Result<Vec<Stream>, TaskError> {
 /// Ended jobs carry their kept output in the result; of running ones the log so far is shown.
 async fn read_stream(tx: &mut Tx, task: TaskId, stream: Stream) -> Result<String, TaskError> {
     let mut text = String::new();
-    for view in job_views(tx, task).await? {
+    // What the project manager looked at in the workspace is no output of the task.
+    let steps = job_views(tx, task).await?.into_iter().filter(|job| job.exec.is_none());
+    for view in steps {
         match (view.result, stream) {
             (Some(result), Stream::Stdout) => text.push_str(&result.stdout),
             (Some(result), Stream::Stderr) => text.push_str(&result.stderr),

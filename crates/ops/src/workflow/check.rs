@@ -10,10 +10,10 @@ use cynode_store::{Job, Tx};
 use cynode_wire::workflow::Hold;
 
 use super::analyst::Case;
-use super::dispatch::{Wanted, make_job};
+use super::make::{Made, Wanted, make_job};
 use super::verify::ending_of;
-use super::{WorkflowError, check, job_view};
-use crate::nodes::Payload;
+use super::{WorkflowError, check, job_view, task_of};
+use crate::nodes::{Payload, Placing};
 
 /// Attempts at a step are below this.
 pub(super) const CHECK: u32 = 1000;
@@ -65,13 +65,16 @@ pub(super) async fn run(
     tx: &mut Tx,
     hold: Hold,
     case: &Case,
-    command: String,
-) -> Result<JobId, WorkflowError> {
+    (command, placing): (String, Placing),
+) -> Result<Made, WorkflowError> {
     let lease = check(tx, hold).await?;
+    let task = task_of(tx, lease.task).await?;
     let number = u32::try_from(case.evidence.checks.len() + 1).unwrap_or(u32::MAX);
     let attempt = number.saturating_mul(CHECK).saturating_add(case.attempt);
     let action = Action::Command { line: command };
-    make_job(tx, &lease, Wanted { step_index: case.step_index, attempt, action }).await
+    let (run, limits, step_index) = (lease.run, task.asked.options.limits, case.step_index);
+    let wanted = Wanted { run, step_index, attempt, action, limits, node: None };
+    Ok(make_job(tx, &task, wanted, placing).await?)
 }
 
 fn command_of(job: &Job) -> Result<String, cynode_store::Error> {

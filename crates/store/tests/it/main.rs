@@ -237,6 +237,7 @@ store_laws! {
     }
     decisions {
         a_decision_reads_back_as_it_was_written_and_with_its_task_only,
+        decisions_are_paged_newest_first_by_user_and_by_task,
     }
     steering {
         nobody_is_granted_a_paused_run,

@@ -78,6 +78,7 @@ impl World {
                 max_attempts: Some(3),
                 approve_plan: true,
                 answer_within_s: Some(60),
+                node: Some(NodeId::generate()),
             },
             idempotency_key: None,
             created_at: at(0),

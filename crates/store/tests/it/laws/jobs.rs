@@ -10,7 +10,7 @@ use crate::world::{World, eventually, new_job};
 const MINUTE: u32 = 60_000;
 
 impl World {
-    async fn job_now(&self, id: JobId) -> Job {
+    pub(super) async fn job_now(&self, id: JobId) -> Job {
         look!(self.store, tx => tx.job_get(id).await).unwrap()
     }
 

@@ -1,0 +1,63 @@
+//! Where jobs wait to be given a place, and where their task is.
+
+use async_trait::async_trait;
+use cynode_domain::ids::{JobId, NodeId, TaskId};
+
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// Where jobs wait to be given a place. All jobs of a task share a workspace, so they share a node.
+#[async_trait]
+pub trait PlacementStore {
+    /// A job without a node is left alone for `wait_ms`: somebody is asked where it belongs.
+    async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error>;
+    /// Nobody is asked any longer where a job without a node belongs.
+    async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error>;
+    /// The node that a task's newest job with a node was given to.
+    async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
+    /// Open jobs of a task that have no node yet belong to this one from now on.
+    async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error>;
+    /// Keeps others from making a job of a task until the transaction ends.
+    async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error>;
+    /// The node that an open job of a task has to wait for, because it is pinned to it.
+    async fn task_awaited_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
+}
+
+#[async_trait]
+impl PlacementStore for Tx {
+    async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET place_until = cynode_after($2)
+                   WHERE id = $1 AND node_id IS NULL AND NOT closed";
+        self.execute(sql, params![id, wait_ms]).await.map(drop)
+    }
+
+    async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET place_until = NULL WHERE id = $1 AND node_id IS NULL";
+        self.execute(sql, params![id]).await.map(drop)
+    }
+
+    async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
+        let sql = "SELECT node_id FROM jobs WHERE task_id = $1 AND node_id IS NOT NULL
+                   ORDER BY id DESC LIMIT 1";
+        self.row(sql, params![task]).await?.map(|row| row.id("node_id")).transpose()
+    }
+
+    async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET pinned_node_id = $2, place_until = NULL
+                   WHERE task_id = $1 AND node_id IS NULL AND pinned_node_id IS NULL
+                   AND NOT closed";
+        self.execute(sql, params![task, node]).await.map(drop)
+    }
+
+    async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error> {
+        // Whoever hands out a step holds the lease of its task meanwhile.
+        let sql = "SELECT task_id FROM task_workflow_leases WHERE task_id = $1 /*pg FOR UPDATE */";
+        self.rows(sql, params![task]).await.map(drop)
+    }
+
+    async fn task_awaited_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
+        let sql = "SELECT pinned_node_id FROM jobs WHERE task_id = $1 AND node_id IS NULL
+                   AND pinned_node_id IS NOT NULL AND NOT closed ORDER BY id LIMIT 1";
+        self.row(sql, params![task]).await?.map(|row| row.id("pinned_node_id")).transpose()
+    }
+}

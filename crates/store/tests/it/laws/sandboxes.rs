@@ -1,0 +1,98 @@
+//! Laws of handles on workspaces.
+
+use cynode_domain::ids::JobId;
+use cynode_domain::status::JobStatus;
+use cynode_store::{ExecCounts, JobStore, Run, Sandbox, SandboxStore, Store};
+
+use crate::world::{World, at, new_job};
+
+/// The step that stands for commands.
+const STEP: u32 = 1_000_000;
+
+impl World {
+    async fn sandbox(&self, run: &Run, number: u32) -> Sandbox {
+        let job = new_job(run, STEP, number);
+        let sandbox = Sandbox {
+            id: job.id,
+            task: run.task,
+            made_by: self.user,
+            node: None,
+            created_at: at(0),
+            destroyed_at: None,
+        };
+        let given = sandbox.clone();
+        change!(self.store, tx => {
+            tx.job_insert(&job).await?;
+            tx.sandbox_insert(&given).await
+        });
+        sandbox
+    }
+
+    async fn exec(&self, run: &Run, sandbox: JobId, number: u32, key: Option<&str>) -> JobId {
+        let (job, key) = (new_job(run, STEP, number), key.map(str::to_owned));
+        let id = job.id;
+        change!(self.store, tx => {
+            tx.job_insert(&job).await?;
+            tx.exec_insert(id, sandbox, key.as_deref()).await
+        });
+        id
+    }
+}
+
+pub(crate) async fn a_handle_on_a_workspace_reads_back_with_the_node_of_its_job(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let made = world.sandbox(&run, 1).await;
+    let id = made.id;
+    assert_eq!(look!(world.store, tx => tx.sandbox_get(id).await), Some(made.clone()));
+
+    change!(world.store, tx => tx.job_assign(id, node).await);
+
+    let with_node = Sandbox { node: Some(node), ..made.clone() };
+    assert_eq!(look!(world.store, tx => tx.sandbox_get(id).await), Some(with_node));
+    assert!(!change!(world.store, tx => tx.sandbox_insert(&made).await));
+    assert_eq!(look!(world.store, tx => tx.sandbox_get(JobId::generate()).await), None);
+}
+
+pub(crate) async fn a_handle_that_was_given_up_is_not_counted_and_stays_so(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    let (first, _) = (world.sandbox(&run, 1).await, world.sandbox(&run, 2).await);
+    world.sandbox(&other, 1).await;
+    let id = first.id;
+    assert_eq!(look!(world.store, tx => tx.sandbox_count(run.task).await), 2);
+
+    assert!(change!(world.store, tx => tx.sandbox_destroy(id).await));
+
+    assert!(!change!(world.store, tx => tx.sandbox_destroy(id).await));
+    assert_eq!(look!(world.store, tx => tx.sandbox_count(run.task).await), 1);
+    assert!(look!(world.store, tx => tx.sandbox_get(id).await).unwrap().destroyed_at.is_some());
+}
+
+pub(crate) async fn a_key_finds_the_job_that_one_handle_made_with_it(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let (one, two) = (world.sandbox(&run, 1).await.id, world.sandbox(&run, 2).await.id);
+    let keyed = world.exec(&run, one, 3, Some("k")).await;
+    let keyless = world.exec(&run, one, 4, None).await;
+    let newest = world.exec(&run, one, 5, None).await;
+
+    assert_eq!(look!(world.store, tx => tx.exec_by_key(one, "k").await), Some(keyed));
+    assert_eq!(look!(world.store, tx => tx.exec_by_key(two, "k").await), None);
+    assert_eq!(look!(world.store, tx => tx.exec_list(one, 2).await), [newest, keyless]);
+    assert_eq!(look!(world.store, tx => tx.exec_list(two, 2).await), []);
+}
+
+pub(crate) async fn commands_of_a_run_are_counted_apart_from_its_steps(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    world.job(&run, 0).await;
+    let sandbox = world.sandbox(&run, 1).await.id;
+    world.exec(&run, sandbox, 2, None).await;
+    change!(world.store, tx => tx.job_close(sandbox, JobStatus::Completed, None).await);
+
+    let counts = look!(world.store, tx => tx.exec_counts(run.id, STEP).await);
+    assert_eq!(counts, ExecCounts { highest: 2, open: 1 });
+    let none = look!(world.store, tx => tx.exec_counts(other.id, STEP).await);
+    assert_eq!(none, ExecCounts::default());
+}
