@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use cynode_ops::Tasks;
+use cynode_ops::runs::Voice;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::tasks::{
     AddDependency, CanceledView, CreateTask, LogQuery, LogsView, ResultView, TaskQuery, TaskView,
-    TransitionView,
+    TransitionView, UpdateTask,
 };
 use http::StatusCode;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
@@ -23,7 +24,7 @@ const MAX_CREATE_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) fn routes(tasks: Tasks) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(create, list).layer(DefaultBodyLimit::max(MAX_CREATE_BYTES)))
-        .routes(routes!(get))
+        .routes(routes!(get, update))
         .routes(routes!(result))
         .routes(routes!(logs))
         .routes(routes!(history))
@@ -64,6 +65,20 @@ async fn get(
     Segment(task): Segment<String>,
 ) -> Result<Json<TaskView>, ApiError> {
     Ok(Json(tasks.get(&caller, &task).await?))
+}
+
+/// Changes the name or the acceptance criteria of an open task. 409: somebody else has changed it, or the
+/// result of its last step is being judged.
+#[utoipa::path(patch, path = "/v1/tasks/{task}", tag = "tasks", request_body = UpdateTask,
+    params(("task" = String, Path, description = "id or name")),
+    responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
+async fn update(
+    State(tasks): State<Tasks>,
+    User(caller): User,
+    Segment(task): Segment<String>,
+    Body(body): Body<UpdateTask>,
+) -> Result<Json<TaskView>, ApiError> {
+    Ok(Json(tasks.update(&caller, &task, body, Voice::Person).await?))
 }
 
 /// What came of a task, job by job.

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_ops::Workflow;
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
@@ -36,6 +37,7 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(dispatch))
         .routes(routes!(job))
         .routes(routes!(plan))
+        .routes(routes!(continuation))
         .routes(routes!(verify))
         .with_state(workflow)
 }
@@ -188,6 +190,18 @@ async fn plan(
     Body(body): Body<PlanRun>,
 ) -> Result<Json<PlanningView>, ApiError> {
     Ok(Json(workflow.plan(body).await?))
+}
+
+/// Says how a run goes on whose step was not accepted and has no attempt left; waits for an answer that
+/// takes its time. 409: the caller no longer holds the task.
+#[utoipa::path(post, path = "/v1/workflow/continue", tag = "workflow api", request_body = ContinueRun,
+    responses((status = 200, body = ContinuationView), (status = "4XX", body = Problem)))]
+async fn continuation(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<ContinueRun>,
+) -> Result<Json<ContinuationView>, ApiError> {
+    Ok(Json(workflow.continuation(body).await?))
 }
 
 /// Has the result of a job judged; waits for a verdict that takes its time.

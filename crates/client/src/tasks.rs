@@ -6,7 +6,7 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
     AddDependency, CanceledView, CreateTask, LogQuery, LogsView, ResultView, TaskQuery, TaskView,
-    TransitionView,
+    TransitionView, UpdateTask,
 };
 use reqwest::Method;
 
@@ -27,6 +27,11 @@ impl Client {
     /// `GET /v1/tasks/{task}`
     pub async fn task_get(&self, task: &str) -> Result<TaskView, Error> {
         self.get(&["v1", "tasks", task]).await
+    }
+
+    /// `PATCH /v1/tasks/{task}`
+    pub async fn task_update(&self, task: &str, body: &UpdateTask) -> Result<TaskView, Error> {
+        read(send(self.request(Method::PATCH, &["v1", "tasks", task]).json(body)).await?).await
     }
 
     /// `GET /v1/tasks/{task}/result`

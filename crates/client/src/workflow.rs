@@ -1,6 +1,7 @@
 //! The workflow API, for runners.
 
 use cynode_domain::ids::{HolderId, JobId, TaskId};
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::steering::{AskPerson, SavedView};
@@ -49,6 +50,11 @@ impl Client {
     /// `POST /v1/workflow/effects`
     pub async fn workflow_effect(&self, body: &RecordEffect) -> Result<(), Error> {
         self.post_empty(&["v1", "workflow", "effects"], body).await
+    }
+
+    /// `POST /v1/workflow/continue`
+    pub async fn workflow_continue(&self, body: &ContinueRun) -> Result<ContinuationView, Error> {
+        self.post(&["v1", "workflow", "continue"], body).await
     }
 
     /// `POST /v1/workflow/ask`

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
+use cynode_wire::continuing::{ContinuationView, NO_MANAGER};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{NO_PLANNER, PlanningView};
 use cynode_wire::workflow::{TaskContextView, VerificationView};
@@ -24,6 +25,17 @@ pub trait ControlPlane: Send + Sync {
 
     /// Has a step's result judged, waiting a while for the verdict. It may answer without one.
     async fn verify(&self, verification: &Verification) -> Result<VerificationView, NodeError>;
+
+    /// Asks how the run goes on after the result of this job was not accepted and no attempt is left,
+    /// waiting a while for the answer. It may answer without one.
+    async fn continuation(
+        &self,
+        job: JobId,
+        continued: u32,
+    ) -> Result<ContinuationView, NodeError> {
+        let _ = (job, continued);
+        Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
+    }
 
     /// Has the task's prompt planned, given what people said about it, waiting a while for the plan. It
     /// may answer without one.

@@ -18,7 +18,10 @@ use crate::nodes::verify_step_result::VerifyStepResult;
 use crate::state::{NodeFailure, RunState};
 
 /// Grows with every change of nodes, edges or state that an older runner cannot continue.
-pub const GRAPH_VERSION: u32 = 1;
+///
+/// 2: a run that stood still goes on as the project manager or a person said; a runner of before would
+/// fail it in spite of the answer.
+pub const GRAPH_VERSION: u32 = 2;
 
 /// The workflow of one task, acting through `plane`.
 ///
@@ -69,7 +72,9 @@ fn after_verification() -> Vec<Edge<RunState>> {
         })
         .then(|state| state.current_step_index += 1),
         Edge::when("all_verified", FinalizeSummary::NAME, RunState::is_accepted),
-        Edge::when("retry_step", DispatchStep::NAME, RunState::may_retry),
+        Edge::when("retry_step", DispatchStep::NAME, |state: &RunState| {
+            state.may_retry() || state.is_continued()
+        }),
         Edge::otherwise("no_retry_left", MarkFailed::NAME),
     ]
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::JobId;
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::steering::AskPerson;
@@ -139,6 +140,20 @@ impl ControlPlane for HeldTask {
         let body = PlanRun { hold: self.hold, said: said.to_vec(), wait_ms: POLL_MS };
         let view = patiently(|| self.orchestrator.plan(&body)).await?;
         if matches!(view, PlanningView::Waiting { .. }) {
+            sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
+        }
+        Ok(view)
+    }
+
+    async fn continuation(
+        &self,
+        job_id: JobId,
+        continued: u32,
+    ) -> Result<ContinuationView, NodeError> {
+        let asked = Instant::now();
+        let body = ContinueRun { hold: self.hold, job_id, continued, wait_ms: POLL_MS };
+        let view = patiently(|| self.orchestrator.continuation(&body)).await?;
+        if matches!(view, ContinuationView::Waiting { .. }) {
             sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
         }
         Ok(view)

@@ -6,6 +6,7 @@
 use async_trait::async_trait;
 use cynode_client::{Client, Error};
 use cynode_domain::ids::{JobId, TaskId};
+use cynode_wire::continuing::{ContinuationView, ContinueRun, NO_MANAGER};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
 use cynode_wire::steering::{AskPerson, SavedView};
@@ -65,6 +66,12 @@ pub trait RunCalls: Send + Sync {
     /// says so.
     async fn plan(&self, _: &PlanRun) -> Result<PlanningView, CallError> {
         Ok(PlanningView::NoPlanner { reason: NO_PLANNER.to_owned() })
+    }
+
+    /// Asks how a run goes on that stands still; answers without a decision while there is none. Where
+    /// nobody decides, it says so.
+    async fn continuation(&self, _: &ContinueRun) -> Result<ContinuationView, CallError> {
+        Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
     }
 
     /// Saves a transition; the same one again changes nothing.
@@ -162,6 +169,16 @@ impl RunCalls for Client {
 
     async fn plan(&self, body: &PlanRun) -> Result<PlanningView, CallError> {
         Ok(self.workflow_plan(body).await?)
+    }
+
+    async fn continuation(&self, body: &ContinueRun) -> Result<ContinuationView, CallError> {
+        match self.workflow_continue(body).await {
+            // An orchestrator of before decides nothing.
+            Err(Error::Refused(problem)) if problem.status == 404 => {
+                Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
+            }
+            answer => Ok(answer?),
+        }
     }
 
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {

@@ -57,6 +57,9 @@ pub struct RunState {
     /// The judgement of that result; what a repeated step has to put right.
     #[serde(default)]
     pub verification: Option<Shared<Verdict>>,
+    /// How the run went on the last time that it stood still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<Continuation>,
     /// What was asked for; absent once the plan has taken its place.
     #[serde(default)]
     pub request: Option<Shared<Request>>,
@@ -143,6 +146,30 @@ impl LastResult {
     }
 }
 
+/// How a run goes on after a step that was not accepted, where neither its command nor the attempts
+/// that are left say so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// The job whose result was not accepted.
+    pub job_id: JobId,
+    /// How often the run stood still until then, this time counted.
+    pub number: u32,
+    /// How it goes on.
+    pub how: GoingOn,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// How a run goes on that stood still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoingOn {
+    /// The step runs again.
+    Retry,
+    /// The step has failed.
+    GiveUp,
+}
+
 /// A node that failed for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFailure {
@@ -171,6 +198,7 @@ impl RunState {
             attempts_by_step: Attempts::default(),
             last_result: None,
             verification: None,
+            continuation: None,
             request: None,
             bounds: Bounds::default(),
             policy: None,
@@ -207,5 +235,16 @@ impl RunState {
         let interrupted = self.last_result.as_ref().is_some_and(|result| result.is_interrupted());
         self.attempts() < self.bounds.max_attempts
             && (self.bounds.retry_interrupted || !interrupted)
+    }
+
+    /// What was decided about the newest result, if the run stands still for it.
+    pub fn decided(&self) -> Option<&Continuation> {
+        let result = self.last_result.as_ref()?;
+        self.continuation.as_ref().filter(|decided| decided.job_id == result.job_id)
+    }
+
+    /// Whether somebody decided that the step runs again.
+    pub fn is_continued(&self) -> bool {
+        self.decided().is_some_and(|decided| decided.how == GoingOn::Retry)
     }
 }

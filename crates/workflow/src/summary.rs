@@ -43,6 +43,9 @@ pub(crate) fn failed(state: &RunState) -> String {
     let reason = state.verification.as_ref().and_then(|verdict| verdict.first_failure());
     let reason = reason.unwrap_or("its result was not accepted");
     let mut text = format!("{} failed after {attempts}: {reason}.", step(state));
+    if let Some(decided) = state.decided() {
+        return format!("{text} It was not run again: {}.", decided.reason);
+    }
     let interrupted = state.last_result.as_ref().is_some_and(|result| result.is_interrupted());
     if interrupted && !state.bounds.retry_interrupted {
         text.push_str(" It was not run again, because it may have done part of its work.");

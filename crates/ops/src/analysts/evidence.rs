@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cynode_domain::criteria::{Criterion, Evidence};
+use cynode_domain::criteria::{Criterion, Evidence, sharpened};
 use cynode_domain::finding::criterion_at;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::Principal;
@@ -50,7 +50,8 @@ pub(super) async fn gather(
     let of = (job.asked.id, job.asked.step_index, job.asked.attempt);
     let all = tx.job_list(task.asked.id).await?;
     let evidence = evidence_of(tx, job, all).await?;
-    Ok(handed(of, prose(&task.asked.acceptance_criteria), evidence))
+    // As the verdict sees them: findings are told by their place among what is left in prose.
+    Ok(handed(of, prose(&sharpened(&task.asked.acceptance_criteria)), evidence))
 }
 
 /// What analysts wrote about the criteria of a job's result, by criterion; the newest counts.

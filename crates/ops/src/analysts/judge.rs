@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::finding::FindingStatus as Found;
 use cynode_domain::policy::Principal;
-use cynode_domain::verdict::{Finding, FindingStatus, Verdict, VerdictStatus};
+use cynode_domain::verdict::{BY_ANALYST, Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_store::WorkflowStore;
 use cynode_wire::handoff::VerifyOutcome;
 use tokio::time::Instant;
@@ -15,7 +15,6 @@ use super::evidence::{handed, prose, written};
 use super::{Analysts, MAX_SEATS, Seat};
 use crate::handoff::{HandoffError, Subject};
 use crate::signals::Topic;
-use crate::workflow::BY_ANALYST;
 use crate::workflow::analyst::{Analyst, AnalystError, Case, Opinion, RuleAnalyst};
 
 /// How often the project manager is asked in all while it cannot be reached.

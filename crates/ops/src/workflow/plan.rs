@@ -4,29 +4,23 @@
 //! same one. It is kept here for a while only: what counts is the effect that the runner records.
 //! Whatever goes wrong leads to [`PlanningView::NoPlanner`], and a person is asked.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_domain::ids::RunId;
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_runtime::tasks::Tasks as Background;
-use cynode_store::{Fenced, LeaseStore, Tx, UserStore, WorkflowStore};
+use cynode_store::{Fenced, Tx, UserStore, WorkflowStore};
 use cynode_wire::handoff::{PlanHandoff, PlanOutcome};
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
 use tokio::time::Instant;
 
-use super::{MAX_WAIT_MS, Workflow, WorkflowError, task_of};
+use super::beside::{Beside, patiently};
+use super::{MAX_WAIT_MS, Workflow, WorkflowError, held_now, task_of};
 use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::signals::Topic;
 use crate::{Caller, Signals};
 
-/// How long a plan that nobody fetched is kept.
-const KEPT: Duration = Duration::from_mins(10);
-/// How often the project manager is asked in all while it is away, and how long it is waited for.
-const TRIES: u32 = 4;
-const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 const MAX_STEPS: usize = 50;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much people may say about one request.
@@ -35,76 +29,29 @@ const MAX_SAID: usize = 8;
 /// Which plan is meant: that of a run, after so many answers of people.
 type Key = (RunId, usize);
 
-/// Plans that are being made, and those nobody fetched yet.
+/// Who plans prose.
 #[derive(Clone)]
 pub(crate) struct Planner {
     handoffs: Handoffs,
-    signals: Signals,
-    plans: Arc<Mutex<HashMap<Key, Planning>>>,
-    background: Background,
-}
-
-#[derive(Clone)]
-struct Planning {
-    begun: Instant,
-    /// Nothing while it is being made.
-    view: Option<PlanningView>,
+    plans: Beside<Key, PlanningView>,
 }
 
 impl Planner {
     pub(crate) fn new(handoffs: Handoffs, signals: Signals) -> Self {
-        Self { handoffs, signals, plans: Arc::default(), background: Background::new() }
+        Self { handoffs, plans: Beside::new(signals) }
     }
 
-    /// What is known of a plan; begins with it if nobody has.
-    fn progress(&self, key: Key, asked: Asked) -> Option<PlanningView> {
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.retain(|_, planning| planning.view.is_none() || planning.begun.elapsed() < KEPT);
-        if let Some(planning) = plans.get(&key) {
-            return planning.view.clone();
-        }
-        plans.insert(key, Planning { begun: Instant::now(), view: None });
-        let planner = self.clone();
-        self.background.spawn("planning", async move {
-            let view = planner.make(asked).await;
-            let mut plans = planner.plans.lock().unwrap_or_else(PoisonError::into_inner);
-            plans.insert(key, Planning { begun: Instant::now(), view: Some(view) });
-            drop(plans);
-            planner.signals.send(Topic::Results);
-        });
-        None
-    }
-
-    async fn make(&self, asked: Asked) -> PlanningView {
+    async fn make(self, asked: Asked) -> PlanningView {
         let Asked { subject, body } = asked;
         let owed = body.expected_outputs.clone();
         let task = subject.task;
-        match self.patiently(&subject, body).await {
+        let answer = patiently(|| self.handoffs.plan(&subject, body.clone())).await;
+        match answer.map(|answer| answer.outcome) {
             Ok(PlanOutcome::Planned { steps, assumptions }) => checked(steps, assumptions, owed),
             Ok(PlanOutcome::Ask { question }) => PlanningView::Ask { question },
             Err(error) => {
                 tracing::warn!(task.id = ?task, %error, "no plan came from the project manager");
                 PlanningView::NoPlanner { reason: in_words(&error) }
-            }
-        }
-    }
-}
-
-impl Planner {
-    /// Asks again where the project manager went away: a plan does nothing by itself.
-    async fn patiently(
-        &self,
-        subject: &Subject,
-        body: PlanHandoff,
-    ) -> Result<PlanOutcome, HandoffError> {
-        let mut tries = 1;
-        loop {
-            match self.handoffs.plan(subject, body.clone()).await {
-                Err(error) if error.may_repeat() && tries < TRIES => {
-                    tokio::time::sleep(BETWEEN_TRIES).await;
-                    tries += 1;
-                }
-                answer => return answer.map(|answer| answer.outcome),
             }
         }
     }
@@ -134,7 +81,8 @@ impl Workflow {
             let wanted = Arc::clone(&request);
             let asked = self.store.read(move |tx| Box::pin(look(tx, wanted))).await?;
             let Some(run) = asked.subject.run else { return Err(Fenced.into()) };
-            if let Some(view) = planner.progress((run, request.said.len()), asked) {
+            let making = planner.clone().make(asked);
+            if let Some(view) = planner.plans.progress((run, request.said.len()), making) {
                 return Ok(view);
             }
             if !listener.wait(deadline).await {
@@ -148,12 +96,7 @@ impl Workflow {
 /// What the database knows of the request, if the caller holds its task.
 async fn look(tx: &mut Tx, request: Arc<PlanRun>) -> Result<Asked, WorkflowError> {
     let hold = request.hold;
-    let lease = tx.lease_get(hold.task_id).await?.filter(|lease| {
-        lease.is_live
-            && lease.holder.is_some()
-            && (lease.id, lease.epoch) == (hold.lease_id, hold.epoch)
-    });
-    let lease = lease.ok_or(Fenced)?;
+    let lease = held_now(tx, hold).await?;
     let task = task_of(tx, hold.task_id).await?.asked;
     let trace = tx.run_of_task(hold.task_id).await?.map(|run| run.trace.to_string());
     let subject = Subject {
@@ -195,13 +138,13 @@ fn checked(mut steps: Vec<Step>, assumptions: Vec<String>, owed: Vec<String>) ->
     PlanningView::Planned { steps, assumptions }
 }
 
-fn in_words(error: &HandoffError) -> String {
+pub(super) fn in_words(error: &HandoffError) -> String {
     match error {
         HandoffError::Away(_) | HandoffError::Lost(_) => "The project manager cannot be reached",
         HandoffError::Busy { .. } => "The project manager is busy",
         HandoffError::Timeout(_) => "The project manager took too long",
         HandoffError::Failed(_) | HandoffError::Invalid(_) | HandoffError::Store(_) => {
-            "The project manager made no plan"
+            "The project manager gave no answer"
         }
     }
     .to_owned()

@@ -8,16 +8,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_domain::criteria::Evidence;
+use cynode_domain::criteria::{Evidence, sharpened};
 use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::ids::RunId;
 use cynode_domain::job::Ending;
 use cynode_domain::policy::Principal;
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::{self, Verdict};
+use cynode_domain::verdict::{self, BY_ANALYST, Verdict};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    ArtifactStore, Effect, Fenced, Finder, FindingPlace, Job, JobStore, LeaseStore, Tx,
-    WorkflowStore,
+    ArtifactStore, Effect, Finder, FindingPlace, Job, JobStore, TaskStore, Tx, WorkflowStore,
 };
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::jobs::JobView;
@@ -26,14 +26,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::analyst::{AnalystError, Case, Opinion};
-use super::check::{Checks, run as run_check, split};
-use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, job_view, task_of};
+use super::check::{Checks, run as run_check};
+use super::make::names_step;
+use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, held_now, job_view, task_of};
 use crate::artifacts::OUTPUT;
 use crate::findings;
 use crate::signals::Topic;
-
-/// The rule of findings that an analyst has put on record itself.
-pub(crate) const BY_ANALYST: &str = "analyst";
 
 /// What is known when a verdict is asked for.
 enum Known {
@@ -61,7 +59,11 @@ impl Workflow {
                 Known::Waiting(waiting_for) => waiting_for,
                 Known::Case(case) => match self.analyst.examine(&case).await? {
                     Opinion::Verdict(verdict) => {
-                        return Ok(self.conclude(hold, *case, verdict).await?.into());
+                        let is_last = request.is_last_step;
+                        match self.conclude(hold, (*case, is_last), verdict).await? {
+                            Some(verdict) => return Ok(verdict.into()),
+                            None => continue,
+                        }
                     }
                     Opinion::Check { command } => {
                         self.check(hold, *case, command).await?;
@@ -77,26 +79,35 @@ impl Workflow {
     }
 
     async fn check(&self, hold: Hold, case: Case, command: String) -> Result<(), WorkflowError> {
-        self.store
-            .write(move |tx| Box::pin(async move { run_check(tx, hold, &case, command).await }))
+        let asked = (command, self.placer.placing());
+        let made = self
+            .store
+            .write(move |tx| Box::pin(async move { run_check(tx, hold, &case, asked).await }))
             .await?;
+        self.placer.ask(made.asked);
         self.signals.send(Topic::Jobs);
         Ok(())
     }
 
     /// Puts verdict and findings on record, unless another call was faster: then gives its verdict.
+    /// Nothing if the criteria that it rests on are no longer those of the task.
     async fn conclude(
         &self,
         hold: Hold,
-        case: Case,
+        (case, is_last): (Case, bool),
         verdict: Verdict,
-    ) -> Result<Verdict, WorkflowError> {
+    ) -> Result<Option<Verdict>, WorkflowError> {
         let (by, now) = (self.analyst.role(), self.clock.now());
         failpoint::hit("verify_judged", "verify_step_result");
         let kept = self
             .store
             .write(move |tx| {
-                Box::pin(async move { conclude(tx, hold, (&case, verdict), (by, now)).await })
+                Box::pin(async move {
+                    if is_last && !has_criteria(tx, &case).await? {
+                        return Ok(None);
+                    }
+                    conclude(tx, hold, (&case, verdict), (by, now)).await.map(Some)
+                })
             })
             .await?;
         failpoint::hit("verify_committed", "verify_step_result");
@@ -117,24 +128,17 @@ impl From<AnalystError> for WorkflowError {
 /// What the database knows of the step.
 async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowError> {
     let hold = request.hold;
-    let lease = tx.lease_get(hold.task_id).await?.filter(|lease| {
-        lease.is_live
-            && lease.holder.is_some()
-            && (lease.id, lease.epoch) == (hold.lease_id, hold.epoch)
-    });
-    let lease = lease.ok_or(Fenced)?;
+    let lease = held_now(tx, hold).await?;
     let job = tx.job_get(request.job_id).await?;
-    let job =
-        job.filter(|job| job.asked.task == lease.task && split(job.asked.attempt).1.is_none());
+    let job = job.filter(|job| job.asked.task == lease.task && names_step(&job.asked));
     let job = job.ok_or(WorkflowError::NoJob(request.job_id))?;
     if !job.status.is_terminal() {
         return Err(WorkflowError::StillRunning(job.asked.id));
     }
-    let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
-    let key = key(tx, hold, (step_index, attempt)).await?;
-    if let Some(verdict) = tx.effect_get(lease.run, &key).await? {
-        return Ok(Known::Verdict(read(verdict)?));
+    if let Some(verdict) = judged(tx, hold, (lease.run, &job)).await? {
+        return Ok(Known::Verdict(verdict));
     }
+    let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
     let checks = Checks::among(tx.job_list(lease.task).await?, lease.run, &job)?;
     if let Some(open) = checks.open {
         return Ok(Known::Waiting(format!("check job {open} of step {}", step_index + 1)));
@@ -150,7 +154,7 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
         attempt,
         evidence: evidence(tx, job, checks).await?,
         owed: request.expected_outputs.clone(),
-        criteria: if request.is_last_step { task.acceptance_criteria } else { vec![] },
+        criteria: if request.is_last_step { sharpened(&task.acceptance_criteria) } else { vec![] },
     })))
 }
 
@@ -192,6 +196,16 @@ pub(super) fn ending_of(job: &JobView) -> Ending {
     }
 }
 
+/// The verdict that was given on a job before.
+pub(super) async fn judged(
+    tx: &mut Tx,
+    hold: Hold,
+    (run, job): (RunId, &Job),
+) -> Result<Option<Verdict>, WorkflowError> {
+    let key = key(tx, hold, (job.asked.step_index, job.asked.attempt)).await?;
+    tx.effect_get(run, &key).await?.map(read).transpose()
+}
+
 /// Where the verdict is kept: by step and attempt, and by the transition that it leads to, so that a
 /// step that a person has judged anew is.
 async fn key(tx: &mut Tx, hold: Hold, step: (u32, u32)) -> Result<String, WorkflowError> {
@@ -204,6 +218,13 @@ fn read(verdict: Value) -> Result<Verdict, WorkflowError> {
         let (column, reason) = ("answer".to_owned(), error.to_string());
         cynode_store::Error::Unreadable { column, reason }.into()
     })
+}
+
+/// Whether a case rests on the criteria that its task has now. They change no more until the transaction
+/// has ended.
+async fn has_criteria(tx: &mut Tx, case: &Case) -> Result<bool, WorkflowError> {
+    let task = tx.task_lock(case.task).await?.ok_or(WorkflowError::NoTask(case.task))?;
+    Ok(sharpened(&task.asked.acceptance_criteria) == case.criteria)
 }
 
 async fn conclude(

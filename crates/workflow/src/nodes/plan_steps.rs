@@ -150,7 +150,8 @@ fn approved(cx: &NodeCx<'_>, plan: &Plan) -> Result<(), NodeError> {
     }
 }
 
-fn told(number: usize, step: &Step) -> String {
+/// A step in a line.
+pub(super) fn told(number: u32, step: &Step) -> String {
     match &step.action {
         Action::Command { line } => short(&format!("{number}. {line}")),
         Action::Script { text } => format!("{number}. a script of {} lines", text.lines().count()),

@@ -1,13 +1,22 @@
 //! Has the step's result judged, however long the analyst takes. What follows from the verdict is
 //! decided by the graph's edges.
+//!
+//! A step that is not accepted has failed if its command said so. Where it did not, as with a node
+//! that went away, and no attempt is left, the project manager is asked how the run goes on; it may
+//! want a person to say. Without one the step has failed.
 
 use cynode_domain::ids::JobId;
+use cynode_domain::job::Ending;
+use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
+use cynode_domain::standstill::Standstill;
 use cynode_domain::verdict::Verdict;
+use cynode_wire::continuing::ContinuationView;
+use cynode_wire::handoff::ContinueWith;
 use cynode_wire::workflow::VerificationView;
 
 use super::Control;
 use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::RunState;
+use crate::state::{Continuation, GoingOn, RunState};
 
 /// Has the step's result judged.
 #[derive(Debug)]
@@ -22,22 +31,100 @@ pub struct Verification {
     pub expected_outputs: Vec<String>,
     /// Whether the task's acceptance criteria apply.
     pub is_last_step: bool,
+    /// Where the run stands if it is not accepted.
+    pub standing: Standing,
+}
+
+/// Where a run stands whose step is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// How the job ended.
+    pub ending: Ending,
+    /// Whether the step runs again without anybody's say.
+    pub may_retry: bool,
+    /// How often the run went on already after it stood still.
+    pub continued: u32,
+    /// The step in words: its number, and what it runs.
+    pub step: [String; 2],
+}
+
+/// What was found, and how the run goes on where the verdict alone does not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// What was found.
+    pub verdict: Verdict,
+    /// How it goes on.
+    pub continuation: Option<Continuation>,
 }
 
 impl Node for VerifyStepResult {
     const NAME: &'static str = "verify_step_result";
     type Input = Verification;
-    type Output = Verdict;
+    type Output = Judged;
 
-    async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Verdict, NodeError> {
+    async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Judged, NodeError> {
+        let verdict = self.verdict(cx, &input).await?;
+        let stands =
+            !input.standing.may_retry && Standstill::of(&input.standing.ending, &verdict).is_some();
+        let continuation =
+            if stands { self.continuation(cx, &input, &verdict).await? } else { None };
+        Ok(Judged { verdict, continuation })
+    }
+}
+
+impl VerifyStepResult {
+    async fn verdict(
+        &self,
+        cx: &mut NodeCx<'_>,
+        input: &Verification,
+    ) -> Result<Verdict, NodeError> {
         let (key, life) = (format!("verify/{}", input.job_id), cx.life());
         cx.effect(&key, async {
             loop {
-                let VerificationView { verdict, waiting_for } = self.0.verify(&input).await?;
+                let VerificationView { verdict, waiting_for } = self.0.verify(input).await?;
                 if let Some(verdict) = verdict {
                     return Ok(verdict);
                 }
                 life.waits_for(waiting_for.as_deref().unwrap_or("a verdict"));
+            }
+        })
+        .await
+    }
+
+    /// How the run goes on; nothing where nobody decides.
+    async fn continuation(
+        &self,
+        cx: &mut NodeCx<'_>,
+        input: &Verification,
+        verdict: &Verdict,
+    ) -> Result<Option<Continuation>, NodeError> {
+        let (with, reason) = match self.decision(cx, input).await? {
+            ContinuationView::Settled { with, reason } => (with, reason),
+            ContinuationView::NoManager { .. } | ContinuationView::Waiting { .. } => {
+                return Ok(None);
+            }
+        };
+        let (how, reason) = match with {
+            ContinueWith::Retry => (GoingOn::Retry, reason),
+            ContinueWith::AskPerson => asked(cx, &question(input, verdict, &reason))?,
+            // What was not accepted is not taken as it is, whoever says so.
+            ContinueWith::Continue | ContinueWith::GiveUp => (GoingOn::GiveUp, reason),
+        };
+        let (job_id, number) = (input.job_id, input.standing.continued + 1);
+        Ok(Some(Continuation { job_id, number, how, reason }))
+    }
+
+    async fn decision(
+        &self,
+        cx: &mut NodeCx<'_>,
+        input: &Verification,
+    ) -> Result<ContinuationView, NodeError> {
+        let (key, life) = (format!("continue/{}", input.job_id), cx.life());
+        cx.effect(&key, async {
+            loop {
+                let view = self.0.continuation(input.job_id, input.standing.continued).await?;
+                let ContinuationView::Waiting { waiting_for } = &view else { return Ok(view) };
+                life.waits_for(waiting_for);
             }
         })
         .await
@@ -49,14 +136,48 @@ impl On<RunState> for VerifyStepResult {
         let result = state.last_result.as_ref();
         let result = result.ok_or_else(|| NodeError::Denied("no result to verify".to_owned()))?;
         let step = state.current_step();
+        let number = state.current_step_index + 1;
         Ok(Verification {
             job_id: result.job_id,
             expected_outputs: step.map(|s| s.expected_outputs.clone()).unwrap_or_default(),
             is_last_step: state.is_at_last_step(),
+            standing: Standing {
+                ending: result.ending.clone(),
+                may_retry: state.may_retry(),
+                continued: state.continuation.as_ref().map_or(0, |before| before.number),
+                step: [
+                    format!("Step {number} of {}", state.plan.steps.len()),
+                    step.map(|step| super::plan_steps::told(number, step)).unwrap_or_default(),
+                ],
+            },
         })
     }
 
-    fn apply(state: &mut RunState, verdict: Verdict) {
-        state.verification = Some(verdict.into());
+    fn apply(state: &mut RunState, judged: Judged) {
+        state.verification = Some(judged.verdict.into());
+        if judged.continuation.is_some() {
+            state.continuation = judged.continuation;
+        }
     }
+}
+
+/// What a person is asked about a step that was not accepted.
+fn question(input: &Verification, verdict: &Verdict, reason: &str) -> Question {
+    let [step, what] = &input.standing.step;
+    let why = verdict.first_failure().unwrap_or("its result was not accepted");
+    Question {
+        kind: QuestionKind::Approval,
+        text: format!("{step}: {why}; {reason}. Shall it run again?"),
+        about: vec![what.clone()],
+        accepts: vec![ReplyForm::Yes, ReplyForm::No],
+    }
+}
+
+fn asked(cx: &NodeCx<'_>, question: &Question) -> Result<(GoingOn, String), NodeError> {
+    let answer: Answer = cx.ask("continue", question)?;
+    if let Some(refusal) = answer.refusal() {
+        return Ok((GoingOn::GiveUp, refusal));
+    }
+    let by = answer.by.as_deref().unwrap_or("somebody");
+    Ok((GoingOn::Retry, format!("{by} said that it runs again")))
 }

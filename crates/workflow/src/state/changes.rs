@@ -10,7 +10,8 @@ use serde::Serialize;
 use serde_json::Error;
 
 use super::{
-    Bounds, Criteria, Job, LastResult, NodeFailure, Preferences, Request, RunState, Shared,
+    Bounds, Continuation, Criteria, Job, LastResult, NodeFailure, Preferences, Request, RunState,
+    Shared,
 };
 use crate::engine::{FAILED, Node};
 use crate::graph::GRAPH_VERSION;
@@ -30,6 +31,7 @@ pub struct Mark {
     attempts_recorded: u64,
     last_result: Option<Shared<LastResult>>,
     verification: Option<Shared<Verdict>>,
+    continuation: Option<Continuation>,
     request: Option<Shared<Request>>,
     bounds: Bounds,
     policy: Option<Shared<RunPolicy>>,
@@ -40,6 +42,8 @@ pub struct Mark {
 
 impl TaskState for RunState {
     const VERSION: u32 = GRAPH_VERSION;
+    // A run of version 1 never stood still: it goes on as it would have then, or better.
+    const OLDEST: u32 = 1;
     type Mark = Mark;
 
     fn new(task: TaskId) -> Self {
@@ -59,6 +63,7 @@ impl TaskState for RunState {
             attempts_recorded: self.attempts_by_step.recorded,
             last_result: self.last_result.clone(),
             verification: self.verification.clone(),
+            continuation: self.continuation.clone(),
             request: self.request.clone(),
             bounds: self.bounds,
             policy: self.policy.clone(),
@@ -76,6 +81,7 @@ impl TaskState for RunState {
         told.field("current_step_index", &self.current_step_index, &before.current_step_index)?;
         told.optional("last_result", self.last_result.as_ref(), before.last_result.as_ref())?;
         told.optional("verification", self.verification.as_ref(), before.verification.as_ref())?;
+        told.field("continuation", &self.continuation, &before.continuation)?;
         told.optional("request", self.request.as_ref(), before.request.as_ref())?;
         told.field("bounds", &self.bounds, &before.bounds)?;
         told.optional("policy", self.policy.as_ref(), before.policy.as_ref())?;

@@ -12,6 +12,7 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
+use cynode_wire::continuing::ContinuationView;
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     CheckpointView, EffectView, Finish, GrantView, Hold, SaveCheckpoint, StartStatus,
@@ -96,6 +97,10 @@ pub(crate) struct World {
     pub(crate) is_paused: bool,
     /// What the run asks.
     pub(crate) question: Option<AskPerson>,
+    /// What becomes of a run that stands still; nobody decides without it.
+    pub(crate) continuation: Option<ContinuationView>,
+    /// How often the run had gone on, each time that was asked.
+    pub(crate) continued: Vec<u32>,
     pub(crate) epoch: i64,
     pub(crate) checkpoint: Option<CheckpointView>,
     pub(crate) effects: Vec<EffectView>,
@@ -157,6 +162,8 @@ impl Fake {
             put_down: None,
             is_paused: false,
             question: None,
+            continuation: None,
+            continued: vec![],
             epoch: 0,
             checkpoint: None,
             effects: vec![],

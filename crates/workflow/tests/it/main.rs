@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod clocks;
+mod continuing;
 mod crashes;
 mod edges;
 mod engine;

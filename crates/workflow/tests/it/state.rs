@@ -31,7 +31,7 @@ fn a_state_with_only_its_first_fields_is_still_read() {
     let state: RunState =
         serde_json::from_value(json!({"graph_version": 1, "task_id": task_id})).unwrap();
 
-    assert_eq!(state, RunState::new(task_id));
+    assert_eq!(state, RunState { graph_version: 1, ..RunState::new(task_id) });
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! How a run goes on that stands where rules of the workflow do not say.
 
+use cynode_domain::standstill::{IfInterrupted, MAX_CONTINUATIONS, Standstill};
 use cynode_wire::handoff::ContinueWith;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,6 +21,18 @@ pub struct ContinueRun {
     pub situation: String,
     /// How often it was tried.
     pub attempts: u32,
+    /// Why, where the result of a step is what it stands still for.
+    #[serde(default)]
+    pub standstill: Option<Standstill>,
+    /// How often the run went on after it stood still.
+    #[serde(default)]
+    pub continued: u32,
+    /// Whether the task says that what was interrupted may run again.
+    #[serde(default)]
+    pub may_repeat: bool,
+    /// What a preference says about interrupted steps.
+    #[serde(default)]
+    pub if_interrupted: Option<IfInterrupted>,
 }
 
 /// How it goes on.
@@ -37,6 +50,35 @@ impl Continued {
         let answer = Self { with, reason: reason.to_owned() };
         let words = ContinueRun::summary(&answer);
         Ruling::new(answer, words)
+    }
+}
+
+impl ContinueRun {
+    /// What becomes of a step whose result was not accepted. No model has a say in whether a command
+    /// runs again that may have done part of its work.
+    fn after(&self, standstill: Standstill) -> Option<Ruling<Continued>> {
+        use ContinueWith as With;
+        if self.continued >= MAX_CONTINUATIONS {
+            let reason = format!("the run went on {MAX_CONTINUATIONS} times already");
+            return Some(Continued::ruled(With::GiveUp, &reason));
+        }
+        let (with, reason) = match (standstill, self.if_interrupted, self.may_repeat) {
+            (Standstill::NotStarted, _, _) => (With::Retry, "nothing of it ran"),
+            (Standstill::LimitReached | Standstill::Rejected, _, _) => return None,
+            (Standstill::Interrupted, Some(IfInterrupted::Retry), _) => {
+                (With::Retry, "a preference says that interrupted steps run again")
+            }
+            (Standstill::Interrupted, Some(IfInterrupted::GiveUp), _) => {
+                (With::GiveUp, "a preference says that interrupted steps have failed")
+            }
+            (Standstill::Interrupted, None, true) => {
+                (With::Retry, "the task says that it may run again")
+            }
+            (Standstill::Interrupted, _, _) => {
+                (With::AskPerson, "it may have done part of its work")
+            }
+        };
+        Some(Continued::ruled(with, reason))
     }
 }
 
@@ -64,12 +106,29 @@ impl Decision for ContinueRun {
     }
 
     fn by_rule(&self) -> Option<Ruling<Continued>> {
+        if let Some(standstill) = self.standstill {
+            return self.after(standstill);
+        }
         (self.attempts >= MAX_ATTEMPTS)
             .then(|| Continued::ruled(ContinueWith::AskPerson, "it was tried often enough"))
     }
 
     fn fallback(&self) -> Ruling<Continued> {
+        if self.standstill.is_some() {
+            return Continued::ruled(
+                ContinueWith::GiveUp,
+                "nobody says that another try would help",
+            );
+        }
         Continued::ruled(ContinueWith::AskPerson, "a person decides what nobody else can")
+    }
+
+    fn objection(&self, answer: &Continued) -> Option<String> {
+        let is_taken = self.standstill.is_some() && answer.with == ContinueWith::Continue;
+        is_taken.then(|| {
+            "a result that was not accepted is not taken as it is: retry, ask_person or give_up"
+                .to_owned()
+        })
     }
 
     fn summary(answer: &Continued) -> String {

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, Verdict, VerdictStatus};
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
@@ -178,6 +179,15 @@ impl RunCalls for Fake {
         Ok(Verdict { status, findings: vec![finding], recommended_actions: vec![] }.into())
     }
 
+    async fn continuation(&self, body: &ContinueRun) -> Result<ContinuationView, CallError> {
+        self.called("continuation")?;
+        let mut world = self.world();
+        world.fence(body.hold)?;
+        world.continued.push(body.continued);
+        let nobody = || ContinuationView::NoManager { reason: "nobody is there".to_owned() };
+        Ok(world.continuation.clone().unwrap_or_else(nobody))
+    }
+
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {
         self.called("checkpoint")?;
         self.moment(Moment::BeforeSave).await;
@@ -261,6 +271,7 @@ fn view(world: &World, id: JobId, job: &Job, has_ended: bool) -> JobView {
         step_index: job.step,
         attempt: job.attempt,
         check: None,
+        exec: None,
         status: if has_ended { goes.status } else { JobStatus::Running },
         node_id: None,
         result: has_ended.then_some(result),

@@ -1,0 +1,96 @@
+//! Answers of the project manager that are made beside the requests that ask for them.
+//!
+//! A runner asks, waits a while, and asks again; it gets the same answer. Answers are kept here for a
+//! while only: what counts is the effect that the runner records. After a restart they are made anew,
+//! which does no harm, because nothing is done by making them.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cynode_runtime::tasks::Tasks as Background;
+use tokio::time::Instant;
+
+use crate::Signals;
+use crate::handoff::HandoffError;
+use crate::signals::Topic;
+
+/// How long an answer that nobody fetched is kept.
+const KEPT: Duration = Duration::from_mins(10);
+/// How often the project manager is asked in all while it is away, and how long it is waited for.
+const TRIES: u32 = 4;
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+
+/// Answers that are being made, and those nobody fetched yet. Cheap to clone.
+pub(super) struct Beside<K, V> {
+    signals: Signals,
+    answers: Arc<Mutex<HashMap<K, Making<V>>>>,
+    background: Background,
+}
+
+struct Making<V> {
+    begun: Instant,
+    /// Nothing while it is being made.
+    answer: Option<V>,
+}
+
+impl<K, V> Clone for Beside<K, V> {
+    fn clone(&self) -> Self {
+        let (signals, background) = (self.signals.clone(), self.background.clone());
+        Self { signals, answers: Arc::clone(&self.answers), background }
+    }
+}
+
+impl<K, V> Beside<K, V>
+where
+    K: Eq + Hash + Clone + Send + 'static,
+    V: Clone + Send + 'static,
+{
+    pub(super) fn new(signals: Signals) -> Self {
+        Self { signals, answers: Arc::default(), background: Background::new() }
+    }
+
+    /// The answer, if it is there; begins to make it if nobody has. Who waits for it is woken by
+    /// [`Topic::Results`].
+    pub(super) fn progress(
+        &self,
+        key: K,
+        make: impl Future<Output = V> + Send + 'static,
+    ) -> Option<V> {
+        let mut answers = self.lock();
+        answers.retain(|_, making| making.answer.is_none() || making.begun.elapsed() < KEPT);
+        if let Some(making) = answers.get(&key) {
+            return making.answer.clone();
+        }
+        answers.insert(key.clone(), Making { begun: Instant::now(), answer: None });
+        let beside = self.clone();
+        self.background.spawn("answer of the project manager", async move {
+            let answer = Some(make.await);
+            beside.lock().insert(key, Making { begun: Instant::now(), answer });
+            beside.signals.send(Topic::Results);
+        });
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Making<V>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks again where the project manager went away; only for what does nothing by itself.
+pub(super) async fn patiently<A, F>(mut ask: impl FnMut() -> F) -> Result<A, HandoffError>
+where
+    F: Future<Output = Result<A, HandoffError>>,
+{
+    let mut tries = 1;
+    loop {
+        match ask().await {
+            Err(error) if error.may_repeat() && tries < TRIES => {
+                tokio::time::sleep(BETWEEN_TRIES).await;
+                tries += 1;
+            }
+            answer => return answer,
+        }
+    }
+}

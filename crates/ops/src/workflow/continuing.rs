@@ -1,0 +1,225 @@
+//! Having the project manager say how a run goes on that stands still.
+//!
+//! Why it stands still is read from the job and its verdict, never told by the runner. The answer is
+//! bounded here, whoever gave it: what was not accepted is not taken as it is, a run goes on a few
+//! times only, and a command that may have done part of its work runs again only if its task, a
+//! preference or a person says so. Without an answer a person is asked about an interrupted step, and
+//! every other step has failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_domain::ids::JobId;
+use cynode_domain::run::VERIFY;
+use cynode_domain::standstill::{IF_INTERRUPTED, IfInterrupted, MAX_CONTINUATIONS, Standstill};
+use cynode_domain::verdict::VerdictStatus;
+use cynode_store::{JobStore, Tx, WorkflowStore};
+use cynode_wire::continuing::{ContinuationView, ContinueRun, NO_MANAGER};
+use cynode_wire::handoff::{ContinueAnswer, ContinueRunHandoff, ContinueWith};
+use tokio::time::Instant;
+
+use super::beside::{Beside, patiently};
+use super::check::split;
+use super::plan::{in_words, owner};
+use super::verify::{ending_of, judged};
+use super::{MAX_WAIT_MS, Workflow, WorkflowError, held_now, job_view, task_of};
+use crate::Signals;
+use crate::handoff::{HandoffError, Handoffs, Subject};
+use crate::preferences;
+use crate::signals::Topic;
+
+/// Who says how runs go on.
+#[derive(Clone)]
+pub(crate) struct Continuer {
+    handoffs: Handoffs,
+    answers: Beside<JobId, ContinuationView>,
+}
+
+impl Continuer {
+    pub(crate) fn new(handoffs: Handoffs, signals: Signals) -> Self {
+        Self { handoffs, answers: Beside::new(signals) }
+    }
+
+    async fn make(self, asked: Asked) -> ContinuationView {
+        let Asked { subject, body, bounds } = asked;
+        let answer = patiently(|| self.handoffs.continue_run(&subject, body.clone())).await;
+        if let Err(error) = &answer {
+            let task = subject.task;
+            tracing::warn!(task.id = ?task, %error, "the project manager did not say how a run goes on");
+        }
+        bounds.settle(answer)
+    }
+}
+
+/// What is asked about a run.
+enum Question {
+    /// Rules say it.
+    Settled(ContinuationView),
+    /// The project manager says it.
+    Open(Box<Asked>),
+}
+
+struct Asked {
+    subject: Subject,
+    body: ContinueRunHandoff,
+    bounds: Bounds,
+}
+
+/// What no answer can change.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    standstill: Standstill,
+    /// Whether the task or a preference says that what was interrupted runs again.
+    may_repeat: bool,
+}
+
+impl Bounds {
+    fn settle(self, answer: Result<ContinueAnswer, HandoffError>) -> ContinuationView {
+        let is_interrupted = self.standstill == Standstill::Interrupted;
+        let (with, reason) = match answer {
+            Ok(answer) if answer.with == ContinueWith::Continue => {
+                let reason = "what was not accepted is not taken as it is";
+                (ContinueWith::GiveUp, reason.to_owned())
+            }
+            Ok(answer)
+                if answer.with == ContinueWith::Retry && is_interrupted && !self.may_repeat =>
+            {
+                (ContinueWith::AskPerson, "it may have done part of its work".to_owned())
+            }
+            Ok(answer) => (answer.with, answer.reason),
+            Err(error) if is_interrupted => (ContinueWith::AskPerson, lower(&in_words(&error))),
+            Err(error) => (ContinueWith::GiveUp, lower(&in_words(&error))),
+        };
+        ContinuationView::Settled { with, reason }
+    }
+}
+
+impl Workflow {
+    /// Says how a run goes on whose step was not accepted; waits for that as long as the request says.
+    pub async fn continuation(
+        &self,
+        request: ContinueRun,
+    ) -> Result<ContinuationView, WorkflowError> {
+        let Some(continuer) = self.continuer.clone().filter(|c| c.handoffs.is_configured()) else {
+            return Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() });
+        };
+        let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
+        let deadline = Instant::now() + wait;
+        let mut listener = self.signals.listen(Topic::Results);
+        let request = Arc::new(request);
+        loop {
+            let wanted = Arc::clone(&request);
+            let asked = match self.store.read(move |tx| Box::pin(look(tx, wanted))).await? {
+                Question::Settled(view) => return Ok(view),
+                Question::Open(asked) => *asked,
+            };
+            let making = continuer.clone().make(asked);
+            if let Some(view) = continuer.answers.progress(request.job_id, making) {
+                return Ok(view);
+            }
+            if !listener.wait(deadline).await {
+                let waiting_for = "the project manager, who says how it goes on".to_owned();
+                return Ok(ContinuationView::Waiting { waiting_for });
+            }
+        }
+    }
+}
+
+/// What the database knows of the standstill, if the caller holds the task.
+async fn look(tx: &mut Tx, request: Arc<ContinueRun>) -> Result<Question, WorkflowError> {
+    let hold = request.hold;
+    let lease = held_now(tx, hold).await?;
+    let job = tx.job_get(request.job_id).await?;
+    let job =
+        job.filter(|job| job.asked.task == lease.task && split(job.asked.attempt).1.is_none());
+    let job = job.ok_or(WorkflowError::NoJob(request.job_id))?;
+    if !job.status.is_terminal() {
+        return Err(WorkflowError::StillRunning(job.asked.id));
+    }
+    let attempts = job.asked.attempt;
+    let verdict = judged(tx, hold, (lease.run, &job)).await?;
+    let verdict = verdict.filter(|verdict| verdict.status == VerdictStatus::Fail);
+    let verdict =
+        verdict.ok_or_else(|| WorkflowError::Invalid("the step was not refused".to_owned()))?;
+    let ending = ending_of(&job_view(job)?);
+    let Some(standstill) = Standstill::of(&ending, &verdict) else {
+        return Ok(give_up("its command decided it".to_owned()));
+    };
+    if request.continued >= MAX_CONTINUATIONS {
+        return Ok(give_up(format!("the run went on {MAX_CONTINUATIONS} times already")));
+    }
+    let task = task_of(tx, hold.task_id).await?.asked;
+    let resolved = preferences::for_task(tx, &task).await?;
+    let preferred = resolved.effective.get(IF_INTERRUPTED).and_then(|found| found.value.as_str());
+    let may_repeat = task.options.retry_interrupted;
+    let is_wanted = preferred == Some(IfInterrupted::Retry.as_str());
+    let trace = tx.run_of_task(hold.task_id).await?.map(|run| run.trace.to_string());
+    let subject = Subject {
+        project: Some(task.project),
+        task: Some(task.id),
+        run: Some(lease.run),
+        ..Subject::of(owner(tx, task.created_by).await?, trace.unwrap_or_default())
+    };
+    let why = verdict.first_failure().unwrap_or_default();
+    let body = ContinueRunHandoff {
+        node: VERIFY.to_owned(),
+        situation: format!("A step was not accepted, and no attempt is left: {why}"),
+        attempts,
+        standstill: Some(standstill),
+        continued: request.continued,
+        may_repeat,
+    };
+    let bounds = Bounds { standstill, may_repeat: may_repeat || is_wanted };
+    Ok(Question::Open(Box::new(Asked { subject, body, bounds })))
+}
+
+fn give_up(reason: String) -> Question {
+    Question::Settled(ContinuationView::Settled { with: ContinueWith::GiveUp, reason })
+}
+
+/// A sentence as a part of another one.
+fn lower(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|first| first.to_lowercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(
+        (standstill, may_repeat): (Standstill, bool),
+        answer: Result<ContinueWith, HandoffError>,
+    ) -> ContinueWith {
+        let reason = "because".to_owned();
+        let answer = answer.map(|with| ContinueAnswer { with, reason, decisions: vec![] });
+        match (Bounds { standstill, may_repeat }).settle(answer) {
+            ContinuationView::Settled { with, .. } => with,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_answer_takes_a_refused_result_or_repeats_a_command_that_was_cut_off() {
+        use ContinueWith as With;
+        for (of, said, expected) in [
+            ((Standstill::Rejected, true), With::Continue, With::GiveUp),
+            ((Standstill::Rejected, false), With::Retry, With::Retry),
+            ((Standstill::Interrupted, false), With::Retry, With::AskPerson),
+            ((Standstill::Interrupted, true), With::Retry, With::Retry),
+            ((Standstill::Interrupted, true), With::GiveUp, With::GiveUp),
+            ((Standstill::NotStarted, false), With::Retry, With::Retry),
+        ] {
+            assert_eq!(settled(of, Ok(said)), expected, "{of:?} {said:?}");
+        }
+    }
+
+    #[test]
+    fn without_an_answer_a_person_decides_about_an_interruption_only() {
+        let away = || Err(HandoffError::Away("gone".to_owned()));
+
+        assert_eq!(settled((Standstill::Interrupted, true), away()), ContinueWith::AskPerson);
+        assert_eq!(settled((Standstill::LimitReached, false), away()), ContinueWith::GiveUp);
+    }
+}
