@@ -33,6 +33,7 @@ fn work(preferences: Value) -> HandoffContext {
             Criterion::Text { description: "it is easy on the eyes".to_owned() },
             Criterion::ExitCode { equals: 0 },
         ],
+        updated_at: None,
     };
     HandoffContext {
         user: HandoffUser { id: UserId::from(Uuid::from_u128(3)), handle: "ada".to_owned() },

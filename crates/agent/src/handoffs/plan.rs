@@ -10,7 +10,7 @@ use tracing::debug;
 
 use crate::AgentError;
 use crate::brain::decisions::{
-    AssessScope, Classify, IdentifyComponents, PlanSteps, Planned, Scope,
+    AssessScope, Classify, IdentifyComponents, PlanSteps, Planned, RefineCriteria, Scope,
 };
 use crate::tools;
 use crate::work::Work;
@@ -30,6 +30,12 @@ pub(crate) async fn plan(
     let by_rule = work.decisions.iter().all(|record| record.by == DecidedBy::Rule);
     if let (Some(task), false) = (task, by_rule) {
         decompose(&mut work, task, &body.prompt).await?;
+    }
+    if let Some(task) = task {
+        let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
+        if !planned.commands.is_empty() && (needs_checks || !prose(task).is_empty()) {
+            refine(&mut work, task, (&body.prompt, &planned.commands)).await?;
+        }
     }
     let outcome = outcome(planned, &body.expected_outputs);
     Ok(PlanAnswer { outcome, decisions: work.decisions })
@@ -66,6 +72,36 @@ async fn decompose(work: &mut Work, task: &TaskFacts, prompt: &str) -> Result<()
         // A task that has a plan already keeps it: planning may be asked for twice.
         Err(AgentError::Tool { message, .. }) => {
             debug!(task.id = %task.id, "task {} keeps its plan: {message}", task.id);
+            Ok(())
+        }
+        other => other.map(drop),
+    }
+}
+
+/// Writes sharper criteria down, and more of them, where that makes any difference.
+async fn refine(
+    work: &mut Work,
+    task: &TaskFacts,
+    (prompt, commands): (&str, &[String]),
+) -> Result<(), AgentError> {
+    let question = RefineCriteria {
+        request: prompt.to_owned(),
+        criteria: task.acceptance_criteria.clone(),
+        commands: commands.to_vec(),
+    };
+    let refined = work.think(&question).await?;
+    let criteria = question.with(&refined);
+    if criteria == task.acceptance_criteria {
+        return Ok(());
+    }
+    let mut arguments = json!({ "task_id": task.id, "acceptance_criteria": criteria });
+    if let Some(seen) = task.updated_at {
+        arguments["expected_updated_at"] = json!(seen);
+    }
+    match tools::call::<Value>(work.tools.as_ref(), "db.task.update", arguments).await {
+        // Whoever changed it in the meantime knows better; what a rule can check is checked anyway.
+        Err(AgentError::Tool { message, .. }) => {
+            debug!(task.id = %task.id, "task {} keeps its criteria: {message}", task.id);
             Ok(())
         }
         other => other.map(drop),

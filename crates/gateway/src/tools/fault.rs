@@ -102,9 +102,14 @@ impl From<TaskError> for ToolFault {
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
-            E::Closed { .. } | E::DeadDependency { .. } | E::Cycle { .. } | E::Started => {
-                Self::new("conflict", fault.to_string())
-            }
+            E::Closed { .. }
+            | E::DeadDependency { .. }
+            | E::Cycle { .. }
+            | E::Started
+            | E::Judged
+            | E::Changed
+            | E::NameTaken(_) => Self::new("conflict", fault.to_string()),
+            E::Weakening(_) => Self::new("forbidden", fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Blob(fault) => fault.into(),
             E::Store(fault) => fault.into(),

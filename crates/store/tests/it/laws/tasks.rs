@@ -1,5 +1,7 @@
 //! Laws of tasks and their dependencies.
 
+use chrono::TimeDelta;
+use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
@@ -118,8 +120,28 @@ pub(crate) async fn a_closed_task_never_changes(store: Store) {
             let moved = change!(world.store, tx => tx.task_set_status(id, next, Some("no")).await);
             assert!(!moved, "{end} was overwritten by {next}");
         }
+        let mut other = closed.clone();
+        other.asked.name = "other".to_owned();
+        assert!(!change!(world.store, tx => tx.task_update(&other).await));
         assert_eq!(world.task_now(id).await, closed);
     }
+}
+
+pub(crate) async fn an_open_task_takes_another_name_and_other_criteria(store: Store) {
+    let world = World::new(store).await;
+    let (id, other) = (world.task("build").await, world.task("other").await);
+    let mut task = world.task_now(id).await;
+    let untouched = world.task_now(other).await;
+    task.asked.name = "make".to_owned();
+    task.asked.acceptance_criteria =
+        vec![Criterion::Text { description: "läuft „gut“ \\".to_owned() }];
+    task.updated_at += TimeDelta::microseconds(1);
+    let wanted = task.clone();
+
+    assert!(change!(world.store, tx => tx.task_update(&wanted).await));
+
+    assert_eq!(world.task_now(id).await, task);
+    assert_eq!(world.task_now(other).await, untouched);
 }
 
 pub(crate) async fn a_running_task_keeps_the_time_it_started(store: Store) {

@@ -1,0 +1,148 @@
+//! Which acceptance criteria a task needs beyond those it has, so that rules can check its result.
+//!
+//! Prose that leaves no doubt is put into its checkable form by [`sharpened`], whoever answers here. A
+//! model only ever adds: what a person asked for is not its to change.
+
+use cynode_domain::criteria::{Criterion, sharpened};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{object, one_of, text};
+use crate::brain::{Decision, Ruling};
+use crate::context::untrusted;
+
+/// More than this is not added to a task.
+const MAX_ADDED: usize = 10;
+
+/// Which criteria are missing?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefineCriteria {
+    /// The request.
+    pub request: String,
+    /// What must be true of the result so far.
+    pub criteria: Vec<Criterion>,
+    /// The commands that are going to be run.
+    pub commands: Vec<String>,
+}
+
+/// What kind of thing a rule checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckKind {
+    /// A file is among the artifacts.
+    FileExists,
+    /// Standard output of the last command matches an expression.
+    OutputMatches,
+    /// A command succeeds afterwards.
+    CommandSucceeds,
+}
+
+/// A criterion that a rule can check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddedCheck {
+    /// What is checked.
+    pub kind: CheckKind,
+    /// The path, the expression or the command.
+    pub value: String,
+}
+
+impl AddedCheck {
+    fn criterion(&self) -> Criterion {
+        let value = self.value.clone();
+        match self.kind {
+            CheckKind::FileExists => Criterion::FileExists { path: value },
+            CheckKind::OutputMatches => Criterion::OutputMatches { pattern: value },
+            CheckKind::CommandSucceeds => Criterion::CommandSucceeds { command: value },
+        }
+    }
+}
+
+/// What is added, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refined {
+    /// The criteria to add; often none.
+    pub add: Vec<AddedCheck>,
+    /// Why.
+    pub reason: String,
+}
+
+impl RefineCriteria {
+    /// The criteria of the task with what was decided: sharper ones first, then what is new.
+    pub fn with(&self, refined: &Refined) -> Vec<Criterion> {
+        let mut all = sharpened(&self.criteria);
+        for added in refined.add.iter().map(AddedCheck::criterion) {
+            if !all.contains(&added) {
+                all.push(added);
+            }
+        }
+        all
+    }
+
+    fn nothing(reason: &str) -> Ruling<Refined> {
+        let answer = Refined { add: vec![], reason: reason.to_owned() };
+        Ruling::new(answer, reason)
+    }
+}
+
+impl Decision for RefineCriteria {
+    type Answer = Refined;
+
+    const PURPOSE: &'static str = "refine_criteria";
+    const HINT: &'static str = "balanced";
+
+    fn schema() -> Value {
+        let kinds = ["file_exists", "output_matches", "command_succeeds"];
+        let added = object(&json!({
+            "kind": one_of("What is checked.", &kinds),
+            "value": text("The path below $CYNODE_ARTIFACTS, the regular expression for standard output of the last command, or the command line that must succeed afterwards in the same workspace.", 1000),
+        }));
+        object(&json!({
+            "add": { "type": "array", "items": added, "maxItems": MAX_ADDED, "description": "What to check besides; empty if nothing more can be told for sure." },
+            "reason": text("Why, in one sentence.", 1000),
+        }))
+    }
+
+    fn prompt(&self) -> String {
+        let request = untrusted::quote("request", &self.request, 16 * 1024);
+        let criteria: Vec<String> =
+            sharpened(&self.criteria).iter().map(ToString::to_string).collect();
+        let criteria = untrusted::quote("criteria", &criteria.join("\n"), 8 * 1024);
+        let commands = untrusted::quote("commands", &self.commands.join("\n"), 8 * 1024);
+        format!(
+            "Which checks would show that this request was carried out? Add checks for what the \
+             criteria leave to a reader, or for what the request plainly demands where there are none. \
+             Add nothing that the commands could fail although the request was carried out.\n\n\
+             {request}\n\nWhat must be true of the result so far:\n{criteria}\n\nThe commands that are \
+             going to be run:\n{commands}"
+        )
+    }
+
+    fn by_rule(&self) -> Option<Ruling<Refined>> {
+        let is_prose = |criterion: &Criterion| matches!(criterion, Criterion::Text { .. });
+        let is_checkable =
+            !self.criteria.is_empty() && !sharpened(&self.criteria).iter().any(is_prose);
+        is_checkable.then(|| Self::nothing("rules can check every criterion"))
+    }
+
+    fn fallback(&self) -> Ruling<Refined> {
+        Self::nothing("what no rule can check is left to readers")
+    }
+
+    fn objection(&self, answer: &Refined) -> Option<String> {
+        let mut problems = answer.add.iter().filter_map(|added| added.criterion().problem());
+        let is_outside = |added: &&AddedCheck| {
+            added.kind == CheckKind::FileExists
+                && (added.value.starts_with('/') || added.value.split('/').any(|part| part == ".."))
+        };
+        let outside = answer.add.iter().find(is_outside);
+        problems.next().or_else(|| {
+            outside.map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS", added.value))
+        })
+    }
+
+    fn summary(answer: &Refined) -> String {
+        format!("{} criteria added: {}", answer.add.len(), answer.reason)
+    }
+}
