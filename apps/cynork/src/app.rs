@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
     agent_token, audit, auth, brain, chat, creds, nodes, prefs, project, providers, rules, runs,
-    servers, setting, status, task, token, tools,
+    schedule, servers, setting, status, task, token, tools,
 };
 
 /// What a command works with.
@@ -53,6 +53,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Chat(args) => chat::run(args, &mut app).await,
         Command::Task(command) => task::run(command, &mut app).await,
         Command::Run(command) => runs::run(command, &mut app).await,
+        Command::Schedule(command) => schedule::run(command, &mut app).await,
         Command::Project(command) => project::run(command, &mut app).await,
         Command::Nodes(command) => nodes::run(command, &mut app).await,
         Command::Auth(command) => auth::run(command, &mut app).await,

@@ -18,6 +18,7 @@ use crate::project::ProjectCommand;
 use crate::providers::ModelsCommand;
 use crate::rules::{AccessCommand, RulesCommand};
 use crate::runs::RunCommand;
+use crate::schedule::ScheduleCommand;
 use crate::servers::ServersCommand;
 use crate::setting::SettingsCommand;
 use crate::task::TaskCommand;
@@ -105,6 +106,9 @@ pub enum Command {
     /// See where runs stand, how they went and why; pause, resume, answer, retry and fork them.
     #[command(subcommand, visible_alias = "runs")]
     Run(RunCommand),
+    /// Have work come due by the clock.
+    #[command(subcommand, visible_alias = "schedules")]
+    Schedule(ScheduleCommand),
     /// Group tasks into projects.
     #[command(subcommand, visible_alias = "projects")]
     Project(ProjectCommand),

@@ -26,6 +26,7 @@ mod project;
 mod providers;
 mod rules;
 mod runs;
+mod schedule;
 mod servers;
 mod session;
 mod setting;

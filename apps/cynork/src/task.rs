@@ -9,7 +9,8 @@ pub(crate) mod input;
 mod logs;
 mod narrate;
 mod result;
-mod span;
+pub(crate) mod span;
+mod update;
 mod view;
 mod wait;
 mod watch;
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use artifacts::ArtifactsCommand;
 use create::CreateArgs;
 use logs::LogsArgs;
+use update::UpdateArgs;
 
 /// Create tasks, watch them, read their results. A TASK is a name or an id.
 #[derive(Debug, Subcommand)]
@@ -36,6 +38,8 @@ pub enum TaskCommand {
         /// The task, by name or id.
         task: String,
     },
+    /// Change the name or the acceptance criteria of an open task.
+    Update(UpdateArgs),
     /// Show live what happens, to one task or to all; ends when the task closes.
     Watch {
         /// The task, by name or id; all tasks when absent.
@@ -95,6 +99,7 @@ pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failu
             let view = app.session.call(async |client| client.task_get(&task).await).await?;
             app.out.show(&view, view::task)
         }
+        TaskCommand::Update(args) => update::run(args, app).await,
         TaskCommand::Watch { task: Some(task) } => watch::one(&task, app).await,
         TaskCommand::Watch { task: None } => watch::all(app).await,
         TaskCommand::Logs(args) => logs::run(args, app).await,
