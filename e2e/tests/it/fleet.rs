@@ -114,6 +114,14 @@ impl Fleet {
         self.add(name, [&arguments[..], &more].concat().into_iter().map(str::to_owned).collect());
     }
 
+    /// Adds a project manager of the orchestrator at `url`, which its configuration must name.
+    pub(crate) fn add_manager(&mut self, name: &str, url: &str) {
+        let data = self.data().display().to_string();
+        let arguments = ["role", "pma", "--role", "project_manager", "--data-dir", &data];
+        let more = ["--orchestrator-url", url];
+        self.add(name, [&arguments[..], &more].concat().into_iter().map(str::to_owned).collect());
+    }
+
     /// Adds a worker node of the orchestrator at `url`, and waits until it has joined.
     pub(crate) async fn add_node(&mut self, name: &str, url: &str) {
         let data = self.data().display().to_string();

@@ -14,6 +14,7 @@ mod chaos;
 mod chat;
 #[cfg(test)]
 mod console;
+mod continuing;
 #[cfg(test)]
 mod counting;
 #[cfg(test)]
@@ -44,6 +45,8 @@ mod processes;
 mod programs;
 #[cfg(test)]
 mod project_manager;
+#[cfg(test)]
+mod schedules;
 #[cfg(test)]
 mod seed;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cynode_domain::ids::TraceId;
 use cynode_domain::schedule::{Payload, ScheduleRunStatus};
+use cynode_runtime::failpoint;
 use cynode_store::{
     EventStore, NewEvent, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduleStore,
     Store, Tx, UserStore,
@@ -59,7 +60,9 @@ impl Work {
         let dealt = async {
             let found = self.store.read(move |tx| Box::pin(look(tx, schedule))).await?;
             let Some((schedule, owner)) = found else { return Ok(()) };
+            failpoint::hit("schedule_claimed", "schedule");
             let outcome = self.attempt(&schedule, owner, &run, claim).await?;
+            failpoint::hit("schedule_worked", "schedule");
             self.record(schedule, &run, claim, outcome).await
         };
         let dealt: Result<(), cynode_store::Error> = dealt.await;

@@ -1,0 +1,146 @@
+//! Schedules with real processes: what comes due is done once, whoever dies on the way.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use cynode_client::Client;
+use cynode_domain::ids::TaskId;
+use cynode_domain::schedule::ScheduleRunStatus;
+use cynode_runtime::clock::{Clock as _, SystemClock};
+use cynode_store::{EventCursor, EventFilter, EventStore, Store};
+use cynode_testkit::postgres_database;
+use cynode_wire::page::PageQuery;
+use cynode_wire::schedules::{CreateSchedule, ScheduleRunView};
+use cynode_wire::tasks::TaskQuery;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::fleet::{Fleet, NODE, is_by};
+use crate::processes::eventually;
+use crate::system::{PATIENCE, System};
+use crate::work::{closed, patiently, runs};
+
+const ORCHESTRATOR: &str = "orchestrator";
+const RUNNER: &str = "runner";
+const MANAGER: &str = "manager";
+/// Each run of it adds a line to a file of its own in the workspace.
+const PROSE: &str = "Please run `echo ran >> step-1`";
+
+/// Waits until the newest run of a schedule has ended.
+async fn ended(client: &Client, schedule: &str) -> ScheduleRunView {
+    let begun = Instant::now();
+    loop {
+        let page = PageQuery::default();
+        let found = patiently(async || client.schedule_runs(schedule, &page).await).await.items;
+        assert!(found.len() < 2, "{found:#?}");
+        if let Some(run) = found.into_iter().next().filter(|run| run.status.is_terminal()) {
+            return run;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{schedule} has not come to its end");
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
+/// What asked for a task, as the record says.
+async fn trigger(database: &str, task: TaskId) -> Value {
+    let store = Store::open(database).await.unwrap();
+    let events: Result<Vec<_>, cynode_store::Error> = store
+        .read(move |tx| {
+            Box::pin(async move {
+                let filter = EventFilter { owner: None, task: Some(task) };
+                tx.event_list(EventCursor::default(), filter, 100).await
+            })
+        })
+        .await;
+    let created = events.unwrap().into_iter().find(|event| event.kind == "task.created");
+    created.unwrap().data["trigger"].clone()
+}
+
+async fn task_count(client: &Client) -> usize {
+    let query = TaskQuery::default();
+    patiently(async || client.task_list(&query).await).await.items.len()
+}
+
+#[tokio::test]
+async fn prose_that_comes_due_becomes_one_task_that_runs_to_its_end() {
+    let system = System::new().await;
+
+    let made = ["schedule", "create", "Tidy up", "--in", "1s", "--prompt", PROSE, "-o", "json"];
+    let made = system.cynork(&made).fine().json();
+    assert_eq!((&made["name"], &made["state"]), (&json!("tidy-up"), &json!("active")));
+    let run = ended(&system.client, "tidy-up").await;
+
+    assert_eq!((run.status, run.tasks.len()), (ScheduleRunStatus::Done, 1), "{run:#?}");
+    let task = run.tasks[0].id;
+    let view = closed(&system.client, task, PATIENCE).await;
+    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(runs(&system.data_dir().join("node"), task, 1), 1);
+    assert_eq!(task_count(&system.client).await, 1);
+    let database = format!("sqlite:{}", system.data_dir().join("cynode.db").display());
+    assert_eq!(trigger(&database, task).await, "schedule");
+    let shown = system.cynork(&["schedule", "show", "tidy-up"]).fine().stdout;
+    assert!(shown.contains("finished") && shown.contains("is completed"), "{shown}");
+    let listed = system.cynork(&["schedule", "runs", "tidy-up"]).fine().stdout;
+    assert!(listed.contains("done") && listed.contains("(completed)"), "{listed}");
+}
+
+#[tokio::test]
+async fn an_orchestrator_that_dies_while_it_deals_with_a_schedule_makes_its_task_once() {
+    let mut fleet = Fleet::new(None);
+    fs::create_dir_all(fleet.data().join("run/pma")).unwrap();
+    let socket = fleet.data().join("run/pma/project_manager.sock");
+    let config = format!("[orchestrator]\npma_addresses = [\"unix:{}\"]\n", socket.display());
+    fs::write(fleet.data().join("cynode.toml"), config).unwrap();
+    let url = fleet.add_orchestrator(ORCHESTRATOR).await;
+    fleet.add_runner(RUNNER, &url, Duration::from_secs(1));
+    fleet.add_node(NODE, &url).await;
+    fleet.add_manager(MANAGER, &url);
+    let client = fleet.client(&url);
+
+    for (number, point) in ["schedule_claimed", "schedule_worked"].into_iter().enumerate() {
+        let (name, point) = (format!("nightly-{number}"), format!("{point}@schedule"));
+        let asked = json!({ "name": name, "every_s": 3600, "prompt": PROSE });
+        let asked: CreateSchedule = serde_json::from_value(asked).unwrap();
+        client.schedule_create(&asked).await.unwrap();
+        fleet.arm(&point, "");
+        client.schedule_fire(&name).await.unwrap();
+        fleet.hit(&point).await;
+        let death = eventually("its death", PATIENCE, || fleet.ended(ORCHESTRATOR)).await;
+        assert!(is_by(death, Signal::SIGABRT), "it ended otherwise: {death}");
+        fleet.start(ORCHESTRATOR);
+
+        let run = ended(&client, &name).await;
+
+        assert_eq!((run.status, run.attempts), (ScheduleRunStatus::Done, 2), "{run:#?}");
+        assert_eq!(run.tasks.len(), 1, "{run:#?}");
+        let task = run.tasks[0].id;
+        assert_eq!(fleet.closed(&client, task).await.status, "completed");
+        assert_eq!(runs(&fleet.node_state(NODE), task, 1), 1);
+        assert_eq!(task_count(&client).await, number + 1);
+        assert_eq!(trigger(&fleet.database(), task).await, "schedule");
+    }
+}
+
+#[tokio::test]
+async fn orchestrators_that_share_a_database_fire_each_time_once() {
+    let database = postgres_database().await;
+    let mut fleet = Fleet::new(Some(&database.url));
+    let url = fleet.add_orchestrator(ORCHESTRATOR).await;
+    let other = fleet.add_orchestrator("other").await;
+    let clients = [fleet.client(&url), fleet.client(&other)];
+    let soon = SystemClock.now() + Duration::from_secs(2);
+
+    let task = json!({ "input_mode": "commands", "commands": ["true"] });
+    for number in 0..6 {
+        let asked =
+            json!({ "name": format!("s{number}"), "at": soon.to_rfc3339(), "task": task.clone() });
+        let asked: CreateSchedule = serde_json::from_value(asked).unwrap();
+        patiently(async || clients[number % 2].schedule_create(&asked).await).await;
+    }
+
+    for number in 0..6 {
+        let run = ended(&clients[0], &format!("s{number}")).await;
+        assert_eq!((run.status, run.attempts, run.tasks.len()), (ScheduleRunStatus::Done, 1, 1));
+    }
+    assert_eq!(task_count(&clients[1]).await, 6);
+}
