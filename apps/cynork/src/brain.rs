@@ -1,5 +1,6 @@
 //! `brain`: what models were asked, what it cost, and whether recorded answers still hold.
 
+mod decisions;
 mod replay;
 
 use clap::{Args, Subcommand};
@@ -7,6 +8,7 @@ use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 
+use self::decisions::DecisionsArgs;
 use self::replay::ReplayArgs;
 use crate::app::App;
 use crate::failure::Failure;
@@ -20,6 +22,10 @@ pub enum BrainCommand {
     ///
     /// Example: `cynork brain calls --purpose plan`
     Calls(CallsArgs),
+    /// List what the project manager decided, newest first: by rule, by a model, or by rule because no model answered.
+    ///
+    /// Example: `cynork brain decisions --limit 10`
+    Decisions(DecisionsArgs),
     /// Hold recorded decisions against the questions and schemas of this version, without asking anybody.
     ///
     /// Example: `cynork brain replay ./cassettes`
@@ -47,6 +53,7 @@ pub struct CallsArgs {
 pub(crate) async fn run(command: BrainCommand, app: &mut App) -> Result<(), Failure> {
     match command {
         BrainCommand::Calls(args) => calls(args, app).await,
+        BrainCommand::Decisions(args) => decisions::run(args, app).await,
         BrainCommand::Replay(args) => replay::run(args, app).await,
     }
 }

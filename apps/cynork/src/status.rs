@@ -1,6 +1,6 @@
 //! `status` and `version`.
 
-use cynode_wire::health::StatusView;
+use cynode_wire::health::{ManagerStatus, StatusView};
 use serde::Serialize;
 
 use crate::app::App;
@@ -36,11 +36,20 @@ fn render(url: &str, status: &StatusView, look: Look) -> String {
         ("ready", Some(ready)),
         ("version", Some(status.version.clone())),
         ("database", Some(status.database.clone())),
+        ("project manager", Some(manager(status.project_manager).to_owned())),
         ("active nodes", Some(status.active_nodes.to_string())),
         ("queued tasks", Some(status.queued_tasks.to_string())),
         ("running tasks", Some(status.running_tasks.to_string())),
     ];
     table::pairs(&pairs, look)
+}
+
+const fn manager(status: ManagerStatus) -> &'static str {
+    match status {
+        ManagerStatus::Present => "answers",
+        ManagerStatus::Away => "does not answer: see pma.log, or start `cynode-pma`",
+        ManagerStatus::Absent => "none is configured",
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +68,7 @@ mod tests {
             active_nodes: 0,
             queued_tasks: 3,
             running_tasks: 1,
+            project_manager: ManagerStatus::Away,
         };
 
         let look = Look { now: DateTime::UNIX_EPOCH, width: None };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cynode_api::Models;
 use cynode_ops::credentials::Credentials;
+use cynode_ops::decisions::Decisions;
 use cynode_ops::egress::Egress;
 use cynode_ops::{Signals, Store};
 use cynode_runtime::clock::SharedClock;
@@ -21,6 +22,7 @@ pub(crate) fn models(
     let (store, clock, signals) = (store.clone(), clock.clone(), signals.clone());
     let key_file = data_dir.join(KEY_FILE);
     let credentials = Credentials::new(store.clone(), clock.clone(), signals.clone(), key_file);
+    let decisions = Decisions::new(store.clone());
     let egress = Egress::new(store, clock, signals, credentials.clone(), background);
-    Models { egress, credentials }
+    Models { egress, credentials, decisions }
 }

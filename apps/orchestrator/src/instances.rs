@@ -106,6 +106,15 @@ impl ProjectManager for Instances {
         !self.addresses.is_empty()
     }
 
+    async fn is_there(&self) -> bool {
+        for address in &self.addresses {
+            if link::connect(address, &self.tasks).await.is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
     async fn hand(
         &self,
         kind: HandoffKind,

@@ -3,11 +3,13 @@
 mod calls;
 mod completions;
 mod credentials;
+mod decisions;
 mod error;
 mod providers;
 
 use cynode_ops::agents::AgentTokens;
 use cynode_ops::credentials::Credentials;
+use cynode_ops::decisions::Decisions;
 use cynode_ops::egress::Egress;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -18,6 +20,8 @@ pub struct Models {
     pub egress: Egress,
     /// Credentials for providers.
     pub credentials: Credentials,
+    /// What the project manager decided.
+    pub decisions: Decisions,
 }
 
 /// Routes for people.
@@ -25,6 +29,7 @@ pub(crate) fn routes(models: Models) -> OpenApiRouter {
     providers::routes(models.egress.clone())
         .merge(calls::routes(models.egress))
         .merge(credentials::routes(models.credentials))
+        .merge(decisions::routes(models.decisions))
 }
 
 /// The route for agents, which present their own tokens.

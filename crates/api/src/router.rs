@@ -124,6 +124,7 @@ fn overview(services: &Services) -> Overview {
         tasks: services.tasks.clone(),
         nodes: services.nodes.clone(),
         workflow: services.workflow.clone(),
+        chat: services.chat.clone(),
         database: services.database,
         version: env!("CARGO_PKG_VERSION"),
         exporter: services.exporter.clone(),

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use cynode_domain::status::TaskStatus;
+use cynode_ops::chat::Chat;
 use cynode_ops::{Nodes, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use cynode_wire::health::{ReadyView, StatusView};
@@ -21,6 +22,7 @@ pub(crate) struct Overview {
     pub(crate) tasks: Tasks,
     pub(crate) nodes: Nodes,
     pub(crate) workflow: Workflow,
+    pub(crate) chat: Chat,
     pub(crate) database: &'static str,
     pub(crate) version: &'static str,
     pub(crate) exporter: Option<Exporter>,
@@ -84,5 +86,6 @@ async fn status(State(overview): State<Overview>, _: User) -> Result<Json<Status
         active_nodes: overview.nodes.count_active().await?,
         queued_tasks: overview.tasks.count(TaskStatus::Pending).await?,
         running_tasks: overview.tasks.count(TaskStatus::Running).await?,
+        project_manager: overview.chat.manager_status().await,
     }))
 }

@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::CredentialId;
 use cynode_wire::credentials::{CredentialView, RotateCredential, RotatedKeyView, SetCredential};
+use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::inferences::{InferenceQuery, InferencesView};
 use cynode_wire::page::Page;
 use cynode_wire::preferences::{
@@ -48,6 +49,15 @@ impl Client {
     /// `GET /v1/brain/calls`
     pub async fn inference_list(&self, query: &InferenceQuery) -> Result<InferencesView, Error> {
         read(send(self.request(Method::GET, &["v1", "brain", "calls"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/brain/decisions`
+    pub async fn decision_list(
+        &self,
+        query: &DecisionQuery,
+    ) -> Result<Page<PastDecisionView>, Error> {
+        let request = self.request(Method::GET, &["v1", "brain", "decisions"]).query(query);
+        read(send(request).await?).await
     }
 
     /// `GET /v1/credentials`

@@ -84,6 +84,11 @@ pub trait ProjectManager: Send + Sync {
     /// Whether there is any that could be asked.
     fn is_configured(&self) -> bool;
 
+    /// Whether one opens its door now.
+    async fn is_there(&self) -> bool {
+        self.is_configured()
+    }
+
     /// Hands over anything but a conversation: the body and the answer are those of the kind in
     /// [`cynode_wire::handoff`]. Gives up after `within`.
     async fn hand(
@@ -189,6 +194,11 @@ impl Handoffs {
     /// Whether there is a project manager to ask at all.
     pub fn is_configured(&self) -> bool {
         self.manager.is_configured()
+    }
+
+    /// Whether the project manager could be asked now.
+    pub async fn is_there(&self) -> bool {
+        self.manager.is_there().await
     }
 }
 

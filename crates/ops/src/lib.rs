@@ -18,6 +18,7 @@ mod blobs;
 mod caller;
 pub mod chat;
 pub mod credentials;
+pub mod decisions;
 pub mod egress;
 mod events;
 pub mod findings;

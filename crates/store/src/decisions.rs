@@ -41,6 +41,15 @@ pub struct Decision {
     pub created_at: DateTime<Utc>,
 }
 
+/// Which decisions are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DecisionFilter {
+    /// Those made for this user; everybody's when absent.
+    pub user: Option<UserId>,
+    /// Those about this task.
+    pub task: Option<TaskId>,
+}
+
 /// Decisions. They are added and read, never changed.
 #[async_trait]
 pub trait DecisionStore {
@@ -48,6 +57,13 @@ pub trait DecisionStore {
     async fn decision_insert(&mut self, decision: &Decision) -> Result<(), Error>;
     /// The decisions about a task, oldest first.
     async fn decision_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<Decision>, Error>;
+    /// A page of decisions, newest first, older than `before`.
+    async fn decision_page(
+        &mut self,
+        filter: DecisionFilter,
+        before: Option<DecisionId>,
+        limit: u32,
+    ) -> Result<Vec<Decision>, Error>;
 }
 
 #[async_trait]
@@ -78,6 +94,21 @@ impl DecisionStore for Tx {
     async fn decision_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<Decision>, Error> {
         let sql = "SELECT * FROM pm_decisions WHERE task_id = $1 ORDER BY id LIMIT $2";
         let rows = self.rows(sql, params![task, limit]).await?;
+        rows.iter().map(decision).collect()
+    }
+
+    async fn decision_page(
+        &mut self,
+        filter: DecisionFilter,
+        before: Option<DecisionId>,
+        limit: u32,
+    ) -> Result<Vec<Decision>, Error> {
+        let sql = "SELECT * FROM pm_decisions
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR user_id = $1)
+                   AND ($2 /*pg ::uuid */ IS NULL OR task_id = $2)
+                   AND ($3 /*pg ::uuid */ IS NULL OR id < $3)
+                   ORDER BY id DESC LIMIT $4";
+        let rows = self.rows(sql, params![filter.user, filter.task, before, limit]).await?;
         rows.iter().map(decision).collect()
     }
 }

@@ -76,7 +76,7 @@ pub use audit::{
 pub use chat::{Thread, ThreadMessage, ThreadStore};
 pub use chat_records::{ChatRecord, ChatRecordStore};
 pub use credentials::{Credential, CredentialStore};
-pub use decisions::{Decision, DecisionStore};
+pub use decisions::{Decision, DecisionFilter, DecisionStore};
 pub use error::Error;
 pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
 pub use findings::{Finder, Finding, FindingPlace, FindingStore};

@@ -28,4 +28,20 @@ pub struct StatusView {
     pub queued_tasks: i64,
     /// Tasks a runner drives.
     pub running_tasks: i64,
+    /// Whether the project manager is there; work that names its commands is done without it.
+    #[serde(default)]
+    pub project_manager: ManagerStatus,
+}
+
+/// Whether the project manager is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ManagerStatus {
+    /// None is configured, or an older orchestrator does not say.
+    #[default]
+    Absent,
+    /// One is configured, and does not answer.
+    Away,
+    /// It answers.
+    Present,
 }

@@ -12,6 +12,7 @@ pub mod audit;
 pub mod auth;
 pub mod continuing;
 pub mod credentials;
+pub mod decisions;
 pub mod events;
 pub mod findings;
 pub mod handoff;

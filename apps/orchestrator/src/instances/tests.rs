@@ -106,3 +106,13 @@ async fn events_of_a_chat_come_line_by_line_however_they_are_cut() {
     assert_eq!(events[0], ChatEvent::Delta { text: "a".to_owned() });
     assert!(matches!(events[1], ChatEvent::Done { .. }));
 }
+
+#[tokio::test]
+async fn the_project_manager_is_there_while_one_of_its_processes_opens_its_door() {
+    let tasks = Tasks::new();
+    let gone = || Address::Unix(PathBuf::from("/nonexistent/pma.sock"));
+
+    assert!(instances(vec![gone(), process(&tasks, named("a")).await]).is_there().await);
+    assert!(!instances(vec![gone()]).is_there().await);
+    assert!(!instances(vec![]).is_there().await);
+}

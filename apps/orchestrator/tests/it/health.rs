@@ -1,5 +1,6 @@
 //! Health, readiness, metrics and status.
 
+use cynode_wire::health::ManagerStatus;
 use reqwest::Method;
 use serde_json::json;
 
@@ -34,6 +35,7 @@ pub(crate) async fn the_status_counts_what_is_going_on(harness: Harness) {
     assert!(!status.ready && status.reasons.len() == 1);
     let engine = harness.options.database_url.as_deref().unwrap().split(':').next().unwrap();
     assert_eq!(status.database, engine);
+    assert_eq!(status.project_manager, ManagerStatus::Absent);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use cynode_wire::health::ManagerStatus;
 use cynode_wire::openai::{ChatCompletion, ChatRequest, ModelEntry};
 use cynode_wire::providers::ModelsView;
 
@@ -53,6 +54,17 @@ impl Models for Egress {
 }
 
 impl Chat {
+    /// Whether the project manager is there.
+    pub async fn manager_status(&self) -> ManagerStatus {
+        if !self.handoffs.is_configured() {
+            ManagerStatus::Absent
+        } else if self.handoffs.is_there().await {
+            ManagerStatus::Present
+        } else {
+            ManagerStatus::Away
+        }
+    }
+
     /// What a caller may name as a model: the project manager, the models of providers, and the
     /// hints that mean one of them.
     pub async fn models(&self, caller: &Caller) -> Result<Vec<ModelEntry>, ChatError> {

@@ -7,6 +7,7 @@ mod analysts;
 mod audit;
 mod catalogue;
 mod chat;
+mod decisions;
 mod driving;
 mod egress;
 mod handoff;

@@ -1,7 +1,7 @@
 //! Laws of decisions.
 
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
-use cynode_store::{Decision, DecisionStore, Store};
+use cynode_store::{Decision, DecisionFilter, DecisionStore, Store};
 
 use crate::world::{World, at};
 
@@ -44,4 +44,32 @@ pub(crate) async fn a_decision_reads_back_as_it_was_written_and_with_its_task_on
     let found = look!(world.store, tx => tx.decision_list(task, 10).await);
 
     assert_eq!(found, [whole, second]);
+}
+
+pub(crate) async fn decisions_are_paged_newest_first_by_user_and_by_task(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("a").await;
+    let mine = [
+        decision(world.user, Some(task), "first"),
+        decision(world.user, None, "second"),
+        decision(world.user, Some(task), "third"),
+    ];
+    let theirs = decision(UserId::generate(), Some(task), "theirs");
+    for row in mine.iter().cloned().chain([theirs.clone()]) {
+        change!(world.store, tx => tx.decision_insert(&row).await);
+    }
+    let [first, second, third] = mine;
+    let of_user = DecisionFilter { user: Some(world.user), task: None };
+    let of_both = DecisionFilter { task: Some(task), ..of_user };
+
+    let page = look!(world.store, tx => tx.decision_page(of_user, None, 2).await);
+    let before = Some(page[1].id);
+    let rest = look!(world.store, tx => tx.decision_page(of_user, before, 2).await);
+    let about = look!(world.store, tx => tx.decision_page(of_both, None, 10).await);
+    let all = look!(world.store, tx => tx.decision_page(DecisionFilter::default(), None, 1).await);
+
+    assert_eq!(page, [third.clone(), second]);
+    assert_eq!(rest, [first.clone()]);
+    assert_eq!(about, [third, first]);
+    assert_eq!(all, [theirs]);
 }

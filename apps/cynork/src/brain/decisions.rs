@@ -1,0 +1,82 @@
+//! `brain decisions`: what the project manager decided, and by what.
+
+use clap::Args;
+use cynode_domain::ids::TaskId;
+use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
+use cynode_wire::page::Page;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// Which decisions to list.
+#[derive(Debug, Args)]
+pub struct DecisionsArgs {
+    /// Those about this task.
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// How many at most, 1 to 200.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+}
+
+/// Lists decisions.
+pub(super) async fn run(args: DecisionsArgs, app: &mut App) -> Result<(), Failure> {
+    let query = DecisionQuery { task: args.task, limit: Some(args.limit), cursor: None };
+    let page = app.session.call(async |client| client.decision_list(&query).await).await?;
+    app.out.show(&page, render)
+}
+
+fn render(page: &Page<PastDecisionView>, look: Look) -> String {
+    let header = ["WHEN", "WORK", "DECIDED", "BY", "MODEL", "TASK", "REASON"];
+    table::rows(&header, page.items.iter().map(|decision| row(decision, look)), look)
+}
+
+fn row(decision: &PastDecisionView, look: Look) -> Vec<String> {
+    vec![
+        age::ago(look.now, decision.created_at),
+        decision.handoff.clone(),
+        table::short(&decision.purpose, 24),
+        decision.decided_by.clone(),
+        table::short(decision.model.as_deref().unwrap_or("-"), 32),
+        decision.task.map_or_else(|| "-".to_owned(), |task| task.to_string()),
+        table::short(&decision.reason, 80),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use cynode_domain::ids::{DecisionId, UserId};
+
+    use super::*;
+
+    fn decision(by: &str, model: Option<&str>, task: Option<TaskId>) -> PastDecisionView {
+        PastDecisionView {
+            id: DecisionId::generate(),
+            created_at: DateTime::UNIX_EPOCH,
+            handoff: "plan".to_owned(),
+            purpose: "plan".to_owned(),
+            decided_by: by.to_owned(),
+            reason: "2 steps, because the words name two commands".to_owned(),
+            model: model.map(ToOwned::to_owned),
+            input_hash: "00".to_owned(),
+            user: UserId::generate(),
+            project: None,
+            task,
+            run: None,
+            thread: None,
+            trace_id: "t".to_owned(),
+        }
+    }
+
+    #[test]
+    fn decisions_are_listed_with_who_made_them_and_why() {
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let task = "01a1dfd7-9639-70ba-b1da-20a63c3ebad6".parse().ok();
+        let items = vec![decision("model", Some("local/tiny"), task), decision("rule", None, None)];
+
+        insta::assert_snapshot!(render(&Page { items, next_cursor: None }, look));
+    }
+}

@@ -1,0 +1,52 @@
+//! The record of what the project manager decided, as people look at it.
+
+use chrono::{TimeZone as _, Utc};
+use cynode_domain::ids::{DecisionId, TaskId};
+use cynode_ops::Caller;
+use cynode_ops::decisions::Decisions;
+use cynode_store::{Decision, DecisionStore};
+use cynode_wire::decisions::DecisionQuery;
+
+use crate::world::World;
+
+async fn decided(world: &World, caller: &Caller, purpose: &str) {
+    let decision = Decision {
+        id: DecisionId::generate(),
+        handoff: "chat".to_owned(),
+        user: caller.user,
+        project: None,
+        task: None,
+        run: None,
+        thread: None,
+        trace_id: "t".to_owned(),
+        purpose: purpose.to_owned(),
+        decided_by: "rule".to_owned(),
+        reason: "because".to_owned(),
+        input_hash: "00".to_owned(),
+        model: None,
+        created_at: Utc.timestamp_opt(1, 0).unwrap(),
+    };
+    let write =
+        world.store.write(move |tx| Box::pin(async move { tx.decision_insert(&decision).await }));
+    let written: Result<(), cynode_store::Error> = write.await;
+    written.unwrap();
+}
+
+#[tokio::test]
+async fn people_see_what_was_decided_for_them_and_administrators_everything() {
+    let world = World::new().await;
+    decided(&world, &world.bob, "for bob").await;
+    decided(&world, &world.admin, "for the administrator").await;
+    let decisions = Decisions::new(world.store.clone());
+    let purposes = async |caller: &Caller, query: DecisionQuery| -> Vec<String> {
+        let page = decisions.list(caller, query).await.unwrap();
+        page.items.into_iter().map(|decision| decision.purpose).collect()
+    };
+
+    let about_a_task = DecisionQuery { task: Some(TaskId::generate()), ..DecisionQuery::default() };
+
+    let all = DecisionQuery::default;
+    assert_eq!(purposes(&world.bob, all()).await, ["for bob"]);
+    assert_eq!(purposes(&world.admin, all()).await, ["for the administrator", "for bob"]);
+    assert!(purposes(&world.admin, about_a_task).await.is_empty());
+}
