@@ -5,6 +5,7 @@ use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
 use cynode_agent::{Agent, AgentOptions};
 use cynode_client::McpError;
+use cynode_domain::criteria::Criterion;
 use cynode_domain::policy::AgentType;
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
@@ -19,7 +20,7 @@ use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{Answer, Harness, asked};
 use crate::mcp::{Mcp, issue};
 
 /// The project manager, as its process would make it.
@@ -141,7 +142,7 @@ pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes
 
     let tools = client.mcp_tools().await.unwrap();
     let of_sandbox = client.mcp_call("memory.list", &json!({})).await.unwrap_err();
-    let unknown = client.mcp_call("sandbox.exec", &json!({})).await.unwrap_err();
+    let unknown = client.mcp_call("sandbox.allowed_images.add", &json!({})).await.unwrap_err();
     let wrong = client.mcp_call("db.task.get", &json!({ "task_id": 3 })).await.unwrap_err();
     let stranger = harness.client("cyn_pm_nobody".to_owned()).mcp_tools().await.unwrap_err();
 
@@ -201,17 +202,21 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
         "scope": "large", "estimated_files": 30, "components_affected": ["api", "ui"],
         "reasoning": "several parts",
     });
+    let check = json!({ "kind": "command_succeeds", "value": "make test" });
     let planned = json!({ "commands": ["make"], "assumptions": ["it builds"], "question": "" });
     provider.script([
         Said::call("respond", planned),
         Said::call("respond", scoped),
         Said::call("respond", json!({ "components": [part("ui", &["api"]), part("api", &[])] })),
+        Said::call("respond", json!({ "add": [check], "reason": "a test shows it" })),
     ]);
-    let task = harness.task().await;
+    let prose = json!({ "kind": "text", "description": "it is easy on the eyes" });
+    let body = asked(json!({ "acceptance_criteria": [prose] }));
+    let task = harness.admin().task_create(&body).await.unwrap();
     let mut context = context(&harness).await;
     context.task = serde_json::from_value(json!({
         "id": task.id, "name": task.task_name, "status": "running", "prompt": "",
-        "acceptance_criteria": [{ "kind": "text", "description": "it is easy on the eyes" }],
+        "acceptance_criteria": [prose], "updated_at": task.updated_at,
     }))
     .unwrap();
     let prompt = "Add a dark mode to every page".to_owned();
@@ -228,13 +233,17 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
             ("plan", model),
             ("classify", rule),
             ("assess_scope", model),
-            ("identify_components", model)
+            ("identify_components", model),
+            ("refine_criteria", model)
         ]
     );
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;
     assert_eq!(units["items"][0]["component"], "api", "{units}");
     assert!(provider.saw("it is easy on the eyes"));
+    let refined = harness.admin().task_get(&task.task_name).await.unwrap().acceptance_criteria;
+    let added = Criterion::CommandSucceeds { command: "make test".to_owned() };
+    assert_eq!(refined, [task.acceptance_criteria[0].clone(), added]);
 }
 
 pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its_reason(
@@ -244,6 +253,9 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
         node: "collect_result".to_owned(),
         situation: "the node is gone".to_owned(),
         attempts: 1,
+        standstill: None,
+        continued: 0,
+        may_repeat: false,
     };
     let decide = async || {
         let handoff = Handoff { context: context(&harness).await, body: body.clone() };

@@ -12,6 +12,7 @@ mod bad_requests;
 mod brain;
 mod branching;
 mod cancel;
+mod changing;
 mod chat;
 mod console;
 mod documents;
@@ -66,6 +67,12 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    changing {
+        a_person_changes_an_open_task_unless_somebody_else_just_did,
+        an_agent_sharpens_and_adds_criteria_and_takes_none_away,
+        criteria_stand_while_the_last_result_is_judged,
+        prose_that_leaves_no_doubt_is_judged_by_rule,
+    }
     brain {
         without_a_model_the_manager_creates_shows_and_cancels_tasks,
         without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
@@ -90,6 +97,11 @@ on_both_engines! {
         an_answer_that_does_not_come_is_a_timeout,
         a_conversation_is_read_back_by_its_owner_only,
         a_new_thread_is_begun_and_added_to,
+        a_response_is_made_read_back_and_gone_on_from,
+        a_streamed_response_is_told_by_events_and_can_be_named,
+        a_function_s_result_finds_its_call_in_the_response_before,
+        responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape,
+        what_is_not_stored_cannot_be_named_and_others_cannot_name_mine,
     }
     egress {
         providers_are_managed_and_tried_by_administrators_alone,
