@@ -61,7 +61,7 @@ impl Decision for PlanSteps {
             "Plan the commands that carry out this request in a sandbox: an empty workspace, no \
              network, the usual programs of a Linux system. Ask instead of guessing what is \
              wanted.\n\n{request}\n\nWhat must be true of the result:\n{criteria}\n\nFiles that must be \
-             left in $CYNODE_ARTIFACTS:\n{outputs}"
+             left in $CYNODE_ARTIFACTS_DIR:\n{outputs}"
         )
     }
 

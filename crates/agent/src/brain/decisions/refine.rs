@@ -96,7 +96,7 @@ impl Decision for RefineCriteria {
         let kinds = ["file_exists", "output_matches", "command_succeeds"];
         let added = object(&json!({
             "kind": one_of("What is checked.", &kinds),
-            "value": text("The path below $CYNODE_ARTIFACTS, the regular expression for standard output of the last command, or the command line that must succeed afterwards in the same workspace.", 1000),
+            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the last command, or the command line that must succeed afterwards in the same workspace.", 1000),
         }));
         object(&json!({
             "add": { "type": "array", "items": added, "maxItems": MAX_ADDED, "description": "What to check besides; empty if nothing more can be told for sure." },
@@ -138,7 +138,8 @@ impl Decision for RefineCriteria {
         };
         let outside = answer.add.iter().find(is_outside);
         problems.next().or_else(|| {
-            outside.map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS", added.value))
+            outside
+                .map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS_DIR", added.value))
         })
     }
 
