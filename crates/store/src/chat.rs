@@ -50,6 +50,19 @@ pub struct ThreadMessage {
     pub created_at: DateTime<Utc>,
 }
 
+/// Where a user's chat takes place who names no project, and what holds there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The user's default project.
+    pub project: ProjectId,
+    /// The user's thread there that goes on.
+    pub latest: Option<Thread>,
+    /// Whether there are preferences for everybody, for the user or for the project.
+    pub has_preferences: bool,
+    /// The revision of what calls are decided by.
+    pub revision: i64,
+}
+
 /// Conversations. A message never changes; a user has at most one thread of a number in a project.
 #[async_trait]
 pub trait ThreadStore {
@@ -63,12 +76,9 @@ pub trait ThreadStore {
         user: UserId,
         project: ProjectId,
     ) -> Result<Option<Thread>, Error>;
-    /// The user's default project, and the user's thread there that goes on; nothing without such a
-    /// project.
-    async fn thread_at_home(
-        &mut self,
-        user: UserId,
-    ) -> Result<Option<(ProjectId, Option<Thread>)>, Error>;
+    /// What a turn in the user's default project begins with, in one statement; nothing without such
+    /// a project.
+    async fn thread_at_home(&mut self, user: UserId) -> Result<Option<Home>, Error>;
     /// A page of the user's threads, newest first, older than `before`; of one project, or of all.
     async fn thread_list(
         &mut self,
@@ -153,19 +163,27 @@ impl ThreadStore for Tx {
         self.row(&sql, params![user, project]).await?.as_ref().map(thread).transpose()
     }
 
-    async fn thread_at_home(
-        &mut self,
-        user: UserId,
-    ) -> Result<Option<(ProjectId, Option<Thread>)>, Error> {
+    async fn thread_at_home(&mut self, user: UserId) -> Result<Option<Home>, Error> {
         let sql = "SELECT p.id AS home, t.*, coalesce((SELECT m.created_at FROM chat_messages m
                    WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
-                   AS updated_at FROM projects p LEFT JOIN chat_threads t ON t.id = (
+                   AS updated_at, (SELECT revision FROM policy_revision) AS revision,
+                   (EXISTS (SELECT 1 FROM preference_entries WHERE scope_id IS NULL)
+                    OR EXISTS (SELECT 1 FROM preference_entries
+                               WHERE scope_type = 'user' AND scope_id = $1)
+                    OR EXISTS (SELECT 1 FROM preference_entries
+                               WHERE scope_type = 'project' AND scope_id = p.id))
+                   AS has_preferences
+                   FROM projects p LEFT JOIN chat_threads t ON t.id = (
                        SELECT l.id FROM chat_threads l WHERE l.user_id = $1
                        AND l.project_id = p.id ORDER BY l.number DESC LIMIT 1)
                    WHERE p.owner_id = $1 AND p.is_default";
         let Some(row) = self.row(sql, params![user]).await? else { return Ok(None) };
-        let latest = row.id_opt::<ThreadId>("id")?.map(|_| thread(&row)).transpose()?;
-        Ok(Some((row.id("home")?, latest)))
+        Ok(Some(Home {
+            project: row.id("home")?,
+            latest: row.id_opt::<ThreadId>("id")?.map(|_| thread(&row)).transpose()?,
+            has_preferences: row.get("has_preferences")?,
+            revision: row.get("revision")?,
+        }))
     }
 
     async fn thread_list(

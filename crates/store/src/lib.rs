@@ -73,7 +73,7 @@ pub use audit::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, AuditStore,
     StoredCall,
 };
-pub use chat::{Thread, ThreadMessage, ThreadStore};
+pub use chat::{Home, Thread, ThreadMessage, ThreadStore};
 pub use chat_records::{ChatRecord, ChatRecordStore};
 pub use credentials::{Credential, CredentialStore};
 pub use decisions::{Decision, DecisionFilter, DecisionStore};

@@ -52,6 +52,7 @@ fn asked(turn: &Turn, place: &Place, mut request: ChatRequest) -> (Inference, Ch
         project: Some(place.project),
         thread: Some(place.thread),
         routing: place.routing.clone(),
+        revision: place.revision,
         tab: Some(turn.tab.clone()),
         ..bare
     };

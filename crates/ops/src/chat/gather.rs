@@ -12,6 +12,11 @@ use super::turn::Turn;
 
 /// The most of an answer that is kept.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
+/// The most of an answer in pieces that is remembered, so that no stream grows without end: more
+/// than is kept, as a secret at the end of that could not be told from other text if it were cut.
+const MAX_HEARD_BYTES: usize = MAX_KEPT_BYTES + 64 * 1024;
+/// What a call costs beside its texts.
+const CALL_BYTES: usize = 128;
 
 /// A call of one of the client's functions.
 #[derive(Debug, Default)]
@@ -27,12 +32,14 @@ pub(super) struct Said {
     calls: BTreeMap<u32, Called>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
+    /// How much came in pieces, remembered or not.
+    heard: usize,
 }
 
 impl Said {
     /// A further piece.
     pub(super) fn hear(&mut self, piece: &ChatChunk) {
-        self.text.push_str(piece.text());
+        remember(&mut self.text, piece.text(), &mut self.heard);
         if let Some(reason) = piece.finish_reason() {
             self.finish_reason = Some(reason.to_owned());
         }
@@ -44,14 +51,22 @@ impl Said {
     }
 
     fn call(&mut self, delta: &ToolCallDelta) {
+        if !self.calls.contains_key(&delta.index) {
+            self.heard = self.heard.saturating_add(CALL_BYTES);
+        }
+        if self.heard > MAX_HEARD_BYTES {
+            return;
+        }
         let call = self.calls.entry(delta.index).or_default();
         if let Some(id) = &delta.id {
-            call.id.clone_from(id);
+            call.id.clear();
+            remember(&mut call.id, id, &mut self.heard);
         }
         if let Some(function) = &delta.function {
             let FunctionCall { name, arguments } = &mut call.function;
-            name.push_str(function.name.as_deref().unwrap_or_default());
-            arguments.push_str(function.arguments.as_deref().unwrap_or_default());
+            remember(name, function.name.as_deref().unwrap_or_default(), &mut self.heard);
+            let more = function.arguments.as_deref().unwrap_or_default();
+            remember(arguments, more, &mut self.heard);
         }
     }
 
@@ -76,8 +91,9 @@ impl Said {
     pub(super) fn completion(&self, turn: &Turn) -> ChatCompletion {
         let message =
             AssistantMessage { content: Some(self.text.clone()), ..AssistantMessage::default() };
+        let reason = if self.heard > MAX_HEARD_BYTES { "length" } else { "stop" };
         let choice =
-            Choice { message, finish_reason: Some("stop".to_owned()), ..Choice::default() };
+            Choice { message, finish_reason: Some(reason.to_owned()), ..Choice::default() };
         ChatCompletion {
             id: turn.completion_id(),
             object: "chat.completion".to_owned(),
@@ -123,6 +139,13 @@ impl Said {
         }
         Value::Object(fields)
     }
+}
+
+/// Adds to a text as much as fits; after the first part that does not, nothing does.
+fn remember(text: &mut String, more: &str, heard: &mut usize) {
+    let left = MAX_HEARD_BYTES.saturating_sub(*heard);
+    text.push_str(&more[..more.floor_char_boundary(left)]);
+    *heard = heard.saturating_add(more.len());
 }
 
 /// A text without what must not, or cannot, be kept.
@@ -174,6 +197,20 @@ mod tests {
                 {"id": "call-1", "name": "count", "arguments": "{}"},
             ]})
         );
+    }
+
+    #[test]
+    fn an_endless_answer_is_not_remembered_to_its_end() {
+        let mut said = Said::default();
+        let words = "ä".repeat(600_000);
+        for index in 0..3 {
+            said.hear(&ChatChunk::of(Delta::text(words.clone()), None));
+            said.hear(&call(index, Some("f"), &words));
+        }
+
+        assert_eq!(said.text.len(), MAX_HEARD_BYTES);
+        assert_eq!(said.kept_text().len(), MAX_KEPT_BYTES);
+        assert!(said.calls.is_empty(), "{}", said.calls.len());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What is kept of a turn: what the user said before anybody is asked, the answer and how it went
 //! at the end.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
-use cynode_store::{ChatRecord, Entry, Thread, ThreadMessage, ThreadStore, Tx};
+use cynode_store::{ChatRecord, Entry, Home, Thread, ThreadMessage, ThreadStore, Tx};
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
 use serde_json::{Map, Value, json};
 use tracing::info;
@@ -25,6 +27,8 @@ pub(super) struct Surroundings {
     routing: Routing,
     latest: Option<Thread>,
     before: Vec<ThreadMessage>,
+    /// What calls were decided by then, if it was looked at.
+    revision: Option<i64>,
 }
 
 impl Chat {
@@ -47,11 +51,13 @@ impl Chat {
         self.store
             .read_alone(move |tx| {
                 Box::pin(async move {
-                    let Some((project, latest)) = place_of(tx, &call).await? else {
-                        return Ok(None);
+                    let Some(found) = place_of(tx, &call).await? else { return Ok(None) };
+                    let Found { project, latest, has_preferences, revision } = found;
+                    let preferences = if has_preferences {
+                        preferences::for_project(tx, call.caller.user, project).await?
+                    } else {
+                        BTreeMap::new()
                     };
-                    let user = call.caller.user;
-                    let preferences = preferences::for_project(tx, user, project).await?;
                     let live = latest.as_ref().filter(|thread| now - thread.updated_at < IDLE);
                     let before = match live {
                         Some(thread) if needs_past => {
@@ -60,7 +66,7 @@ impl Chat {
                         Some(_) | None => vec![],
                     };
                     let routing = Routing::from_preferences(None, &preferences);
-                    Ok(Some(Surroundings { project, routing, latest, before }))
+                    Ok(Some(Surroundings { project, routing, latest, before, revision }))
                 })
             })
             .await
@@ -75,7 +81,7 @@ impl Chat {
     ) -> Result<Place, ChatError> {
         let now = self.clock.now();
         let user = turn.call.caller.user;
-        let Surroundings { project, routing, latest, before } = around;
+        let Surroundings { project, routing, latest, before, revision } = around;
         let (live, last) = match latest {
             Some(thread) if now - thread.updated_at < IDLE => (Some(thread.id), thread.number),
             Some(thread) => (None, thread.number),
@@ -104,7 +110,7 @@ impl Chat {
             let said =
                 said.into_iter().map(|said| Entry::Message(ThreadMessage { thread, ..said }));
             self.store.enter(said.collect()).await?;
-            return Ok(Place { project, thread, routing, before });
+            return Ok(Place { project, thread, routing, before, revision });
         }
         let thread = self
             .store
@@ -119,7 +125,7 @@ impl Chat {
                 })
             })
             .await?;
-        Ok(Place { project, thread, routing, before })
+        Ok(Place { project, thread, routing, before, revision })
     }
 
     /// Keeps the answer, or as much of it as there is, and how the turn went.
@@ -173,16 +179,31 @@ fn record(turn: &Turn, failure: Option<&ChatError>) -> ChatRecord {
     }
 }
 
+/// What is found at the place of a turn.
+struct Found {
+    project: ProjectId,
+    latest: Option<Thread>,
+    /// Whether there may be preferences for it.
+    has_preferences: bool,
+    revision: Option<i64>,
+}
+
 /// The project that a call names, or the caller's default one if there is one, and the thread that
 /// goes on there.
-async fn place_of(
-    tx: &mut Tx,
-    call: &ChatCall,
-) -> Result<Option<(ProjectId, Option<Thread>)>, ChatError> {
+async fn place_of(tx: &mut Tx, call: &ChatCall) -> Result<Option<Found>, ChatError> {
     let user = call.caller.user;
-    let Some(wanted) = &call.project else { return Ok(tx.thread_at_home(user).await?) };
+    let Some(wanted) = &call.project else {
+        let home = tx.thread_at_home(user).await?;
+        return Ok(home.map(|Home { project, latest, has_preferences, revision }| Found {
+            project,
+            latest,
+            has_preferences,
+            revision: Some(revision),
+        }));
+    };
     let project = projects::find(tx, &call.caller, wanted).await?.id;
-    Ok(Some((project, tx.thread_latest(user, project).await?)))
+    let latest = tx.thread_latest(user, project).await?;
+    Ok(Some(Found { project, latest, has_preferences: true, revision: None }))
 }
 
 /// Begins a thread; somebody else may have begun the same at this moment, and theirs is the one then.

@@ -45,6 +45,8 @@ pub(super) struct Place {
     pub(super) routing: Routing,
     /// The newest messages before this turn.
     pub(super) before: Vec<ThreadMessage>,
+    /// What calls were decided by when the turn began, if it was looked at.
+    pub(super) revision: Option<i64>,
 }
 
 impl Turn {

@@ -32,6 +32,9 @@ pub struct Inference {
     pub prompt_hash: Option<String>,
     /// Which providers are wanted, and in which order.
     pub routing: Routing,
+    /// The revision of what calls are decided by, if whoever asks has looked for this very call: then
+    /// it is not looked for again.
+    pub revision: Option<i64>,
     /// Where the record of the call goes if whoever asks writes it; otherwise it is written here.
     pub tab: Option<Tab>,
 }
@@ -51,6 +54,7 @@ impl Inference {
             purpose: purpose.to_owned(),
             prompt_hash: None,
             routing: Routing::default(),
+            revision: None,
             tab: None,
         }
     }

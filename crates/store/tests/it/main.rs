@@ -276,6 +276,7 @@ store_laws! {
         a_message_reads_back_as_it_was_said,
         chat_records_are_listed_newest_first_for_their_user_alone,
         the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on,
+        the_place_of_a_chat_tells_whether_there_are_preferences_for_it,
     }
     ledger {
         entries_of_every_kind_read_back_as_they_were_entered,

@@ -1,11 +1,14 @@
 //! Laws of conversations and of the record of requests to chat.
 
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
+use cynode_domain::preference::Scope;
 use cynode_store::{
-    ChatRecord, ChatRecordStore, Project, ProjectStore, Store, Thread, ThreadMessage, ThreadStore,
+    ChatRecord, ChatRecordStore, Home, PreferenceStore, Project, ProjectStore, SettingStore, Store,
+    Thread, ThreadMessage, ThreadStore,
 };
 use serde_json::json;
 
+use super::preferences::preference;
 use crate::world::{World, at, project};
 
 pub(crate) async fn a_thread_reads_back_and_grows_younger_with_what_is_said(store: Store) {
@@ -144,7 +147,9 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
     let home = Project { is_default: true, ..project("home", user) };
     let (made, home) = (home.clone(), home.id);
     assert!(change!(world.store, tx => tx.project_insert(&made).await));
-    assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), Some((home, None)));
+    let revision = look!(world.store, tx => tx.policy_revision().await);
+    let bare = Home { project: home, latest: None, has_preferences: false, revision };
+    assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), Some(bare.clone()));
 
     let threads = [thread(user, home, 1), thread(user, home, 2)];
     let latest = Thread { updated_at: at(8), ..threads[1].clone() };
@@ -152,9 +157,35 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
         assert!(change!(world.store, tx => tx.thread_insert(&new).await));
     }
     say(&world, latest.id, "hello", 8).await;
+    change!(world.store, tx => tx.policy_touch().await);
 
     let found = look!(world.store, tx => tx.thread_at_home(user).await);
-    assert_eq!(found, Some((home, Some(latest))));
+    assert_eq!(found, Some(Home { latest: Some(latest), revision: revision + 1, ..bare }));
+}
+
+pub(crate) async fn the_place_of_a_chat_tells_whether_there_are_preferences_for_it(store: Store) {
+    let world = World::new(store).await;
+    let (user, bob) = (world.user, world.other_user("bob").await);
+    let home = Project { is_default: true, ..project("home", user) };
+    let (made, home) = (home.clone(), home.id);
+    assert!(change!(world.store, tx => tx.project_insert(&made).await));
+    let of = async |scopes: Vec<Scope>| {
+        for scope in &scopes {
+            let new = preference(*scope, "a", json!(1));
+            change!(world.store, tx => tx.preference_insert(&new).await);
+        }
+        let found = look!(world.store, tx => tx.thread_at_home(user).await).unwrap();
+        for scope in scopes {
+            let made = look!(world.store, tx => tx.preference_get(scope, "a").await).unwrap();
+            change!(world.store, tx => tx.preference_delete(made.id, 1).await);
+        }
+        found.has_preferences
+    };
+
+    assert!(of(vec![Scope::System]).await);
+    assert!(of(vec![Scope::User(user)]).await);
+    assert!(of(vec![Scope::Project(home)]).await);
+    assert!(!of(vec![Scope::User(bob), Scope::Project(world.project)]).await);
 }
 
 pub(crate) async fn begun(world: &World, number: i64) -> (ThreadId, Thread) {

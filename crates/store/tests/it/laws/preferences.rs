@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::at;
 
-fn preference(scope: Scope, key: &str, value: Value) -> Preference {
+pub(crate) fn preference(scope: Scope, key: &str, value: Value) -> Preference {
     Preference {
         id: PreferenceId::generate(),
         scope,
