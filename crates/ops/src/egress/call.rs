@@ -130,8 +130,9 @@ impl Egress {
                 "provider \"{name}\" may not be used: {reason}"
             )));
         }
-        let is_free = price.is_some_and(|price| price.input + price.output <= 0.0);
-        if !is_free && let Err(fault) = standing.budget.check(standing.spent, price.is_some()) {
+        if !prices::is_free(price)
+            && let Err(fault) = standing.budget.check(standing.spent, price.is_some())
+        {
             record.finish(InferenceOutcome::OverBudget, Some(fault.clone())).await?;
             return Err(EgressError::OverBudget(fault));
         }

@@ -46,6 +46,11 @@ pub(super) fn price(
         .or_else(|| usual(model))
 }
 
+/// Whether it is known that a model costs nothing.
+pub(super) fn is_free(price: Option<Price>) -> bool {
+    price.is_some_and(|price| price.input + price.output <= 0.0)
+}
+
 fn usual(model: &str) -> Option<Price> {
     let known = USUAL.iter().filter(|(name, ..)| model.starts_with(name));
     let best = known.max_by_key(|(name, ..)| name.len())?;

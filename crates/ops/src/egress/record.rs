@@ -7,7 +7,7 @@ use cynode_wire::openai::Usage;
 use cynode_wire::providers::Price;
 use tokio::time::Instant;
 
-use super::prices::cost_micro_usd;
+use super::prices::{cost_micro_usd, is_free};
 use super::{Egress, Inference, Tab};
 
 const MAX_PURPOSE_CHARS: usize = 100;
@@ -94,6 +94,10 @@ impl Record {
         let latency_ms = millis(self.began);
         let error = error.map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
         (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
+        if outcome == InferenceOutcome::Success && is_free(self.price) {
+            // Not everybody's own models count what they say.
+            call.cost_micro_usd = Some(0);
+        }
         match &self.tab {
             Some(tab) => {
                 tab.put(Entry::Call(call));

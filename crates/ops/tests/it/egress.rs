@@ -40,6 +40,7 @@ on_both_engines! {
         an_agent_of_an_administrator_may_use_what_administrators_may,
         a_spent_budget_blocks_before_anything_is_sent,
         one_s_own_models_are_asked_when_the_budget_is_spent,
+        one_s_own_models_cost_nothing_also_if_they_do_not_count,
         the_budget_of_a_run_counts_its_own_calls_only,
         a_model_without_a_price_is_refused_while_there_is_a_budget,
         another_provider_answers_when_the_first_cannot,

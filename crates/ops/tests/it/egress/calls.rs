@@ -163,6 +163,23 @@ pub(super) async fn one_s_own_models_are_asked_when_the_budget_is_spent(world: W
     assert_eq!(outcomes, [InferenceOutcome::OverBudget, InferenceOutcome::Success]);
 }
 
+pub(super) async fn one_s_own_models_cost_nothing_also_if_they_do_not_count(world: World) {
+    let near = ScriptedProvider::start();
+    let body =
+        json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}]});
+    near.otherwise(Answer::raw("application/json", &body.to_string()));
+    let own = PutProvider { is_local: Some(true), prices: [].into(), ..open(&near) };
+    world.provide_as("near", own).await;
+
+    let answer = world.egress.chat(&asks(&world.bob), hello("near/m")).await.unwrap();
+
+    assert_eq!((answer.text(), &answer.usage), ("hi", &None));
+    let call = &world.calls().await[0];
+    assert_eq!((call.cost_micro_usd, call.output_tokens), (Some(0), None));
+    let totals = world.egress.calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
+    assert_eq!((totals.calls, totals.unpriced), (1, 0));
+}
+
 pub(super) async fn the_budget_of_a_run_counts_its_own_calls_only(world: World) {
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::text("hi").with_usage(1_000_000, 0));
