@@ -3,7 +3,6 @@
 //! Start at `complete`. Everything here, also who is not let in, is answered as OpenAI's clients
 //! expect; problems (RFC 9457) are for the rest of the API.
 
-mod error;
 mod sse;
 
 use axum::Json;
@@ -21,10 +20,11 @@ use http::{HeaderMap, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use error::OpenAiError;
 pub(crate) use sse::stream_of;
 
 use crate::identity::{User, bearer};
+pub(crate) use crate::openai_error::OpenAiError;
+use crate::responses;
 
 /// Where OpenAI's clients look for the id to quote in a report.
 const REQUEST_ID: &str = "x-request-id";
@@ -34,6 +34,7 @@ pub(crate) fn routes(chat: Chat, accounts: Accounts) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(complete))
         .routes(routes!(models))
+        .merge(responses::routes())
         // Names of models hold a slash, which the document cannot describe.
         .route("/v1/models/{*model}", axum::routing::get(model))
         .with_state(chat)
@@ -106,7 +107,12 @@ fn decoded(body: &[u8]) -> Result<ChatRequest, OpenAiError> {
     })
 }
 
-fn called(caller: Caller, trace: TraceId, headers: &HeaderMap) -> Result<ChatCall, OpenAiError> {
+/// Who asks, and where, by the headers that OpenAI's clients send.
+pub(crate) fn called(
+    caller: Caller,
+    trace: TraceId,
+    headers: &HeaderMap,
+) -> Result<ChatCall, OpenAiError> {
     let project = match headers.get("openai-project").map(HeaderValue::to_str) {
         None => None,
         Some(Ok(project)) => Some(project.trim()).filter(|project| !project.is_empty()),

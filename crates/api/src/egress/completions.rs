@@ -18,8 +18,8 @@ use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::error::Refusal;
 use crate::identity::bearer;
+use crate::openai_error::OpenAiError;
 
 /// What the agents' way out works with.
 #[derive(Clone)]
@@ -42,11 +42,12 @@ async fn complete(
     Extension(trace): Extension<TraceId>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, OpenAiError> {
     let identity = agent(&way.agents, &headers).await?;
     let request: ChatRequest = serde_json::from_slice(&body).map_err(|error| {
         let message = format!("the request cannot be read: {error}");
-        Refusal::new(StatusCode::BAD_REQUEST, &message, "invalid_request_error", "invalid_request")
+        let (status, kind) = (StatusCode::BAD_REQUEST, "invalid_request_error");
+        OpenAiError::of_kind(status, message, kind, "invalid_request")
     })?;
     let noted = |key: &str| request.metadata.as_ref()?.get(key)?.as_str().map(ToOwned::to_owned);
     let purpose = noted("purpose").unwrap_or_else(|| "agent".to_owned());
@@ -61,9 +62,10 @@ async fn complete(
 }
 
 /// Who asks. A person's token is not good here: people chat, and that is another route.
-async fn agent(agents: &AgentTokens, headers: &HeaderMap) -> Result<AgentIdentity, Refusal> {
+async fn agent(agents: &AgentTokens, headers: &HeaderMap) -> Result<AgentIdentity, OpenAiError> {
     let refused = |message: &str| {
-        Refusal::new(StatusCode::UNAUTHORIZED, message, "authentication_error", "invalid_api_key")
+        let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
+        OpenAiError::of_kind(status, message, kind, "invalid_api_key")
     };
     let token = bearer(headers).map_err(|_| refused("send the token of an agent"))?;
     let identity = agents.authenticate(token).await.map_err(|error| refused(&error.to_string()))?;
@@ -79,7 +81,7 @@ fn events(pieces: EgressStream) -> Response {
         .map(|piece| match piece {
             Ok(chunk) => (line(&serde_json::to_value(chunk).unwrap_or(Value::Null)), true),
             Err(error) => {
-                let refusal = Refusal::from(error);
+                let refusal = OpenAiError::from(error);
                 (line(&serde_json::to_value(refusal.body()).unwrap_or(Value::Null)), false)
             }
         })

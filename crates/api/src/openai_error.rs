@@ -1,16 +1,21 @@
-//! What a refusal looks like to OpenAI's clients.
+//! What a refusal looks like to OpenAI's clients, people's and agents' alike.
+//!
+//! Start at [`OpenAiError`]. Routes for people name one class of errors (`cynodeai_error`) and tell faults by
+//! code; the way out for agents names the classes that model clients know. Which status, class and
+//! code an error of `ops` gets is decided here and nowhere else.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use cynode_ops::AccountError;
 use cynode_ops::chat::ChatError;
+use cynode_ops::egress::{EgressError, ProviderError};
 use cynode_wire::openai::ErrorBody;
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use tracing::{error, warn};
 
-/// The class of every error, as clients of this API know it.
+/// The class of every error of the routes for people.
 const KIND: &str = "cynodeai_error";
 
 /// A refusal in OpenAI's shape.
@@ -18,11 +23,24 @@ const KIND: &str = "cynodeai_error";
 pub(crate) struct OpenAiError {
     status: StatusCode,
     body: ErrorBody,
+    retry_after_s: Option<u64>,
 }
 
 impl OpenAiError {
+    /// A refusal on a route for people. What is away for a moment is asked for again soon.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>, code: &str) -> Self {
-        Self { status, body: ErrorBody::new(message, KIND, code) }
+        let retry_after_s = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Self { retry_after_s, ..Self::of_kind(status, message, KIND, code) }
+    }
+
+    /// A refusal that names its class.
+    pub(crate) fn of_kind(
+        status: StatusCode,
+        message: impl Into<String>,
+        kind: &str,
+        code: &str,
+    ) -> Self {
+        Self { status, body: ErrorBody::new(message, kind, code), retry_after_s: None }
     }
 
     pub(crate) fn invalid(message: String) -> Self {
@@ -44,6 +62,11 @@ impl OpenAiError {
     pub(crate) fn body(&self) -> &ErrorBody {
         &self.body
     }
+
+    pub(crate) fn at(mut self, param: &str) -> Self {
+        self.body = self.body.at(param);
+        self
+    }
 }
 
 impl IntoResponse for OpenAiError {
@@ -53,8 +76,8 @@ impl IntoResponse for OpenAiError {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
         }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
         }
         response
     }
@@ -96,13 +119,6 @@ impl From<ChatError> for OpenAiError {
     }
 }
 
-impl OpenAiError {
-    fn at(mut self, param: &str) -> Self {
-        self.body = self.body.at(param);
-        self
-    }
-}
-
 impl From<AccountError> for OpenAiError {
     fn from(refusal: AccountError) -> Self {
         use AccountError as E;
@@ -136,3 +152,59 @@ impl From<BytesRejection> for OpenAiError {
         Self::invalid("the body could not be read to its end".to_owned())
     }
 }
+
+impl From<EgressError> for OpenAiError {
+    fn from(error: EgressError) -> Self {
+        use EgressError as E;
+        use StatusCode as S;
+        let message = error.to_string();
+        let (status, kind, code) = match &error {
+            E::NoProvider | E::UnknownModel(_) => {
+                (S::NOT_FOUND, "invalid_request_error", "model_not_found")
+            }
+            E::Ambiguous { .. } => (S::BAD_REQUEST, "invalid_request_error", "model_ambiguous"),
+            E::Denied(_) => (S::FORBIDDEN, "permission_error", "permission_denied"),
+            // A client must not try again by itself: it would be refused again.
+            E::OverBudget(_) => (S::FORBIDDEN, "insufficient_quota", "insufficient_quota"),
+            E::NoCredential { .. } | E::Credential(_) => {
+                (S::SERVICE_UNAVAILABLE, "server_error", "credential_unusable")
+            }
+            E::Provider { cause, .. } => of_provider(cause),
+            E::Preferences(_) => {
+                (S::BAD_REQUEST, "invalid_request_error", "preferences_unreadable")
+            }
+            E::Store(_) => (S::SERVICE_UNAVAILABLE, "server_error", "storage_unavailable"),
+        };
+        let mut refusal = Self::of_kind(status, message, kind, code);
+        if let E::Credential(cause) = &error {
+            error!(error = %cause, "a credential cannot be used");
+            "the credential for the provider cannot be used: ask an administrator"
+                .clone_into(&mut refusal.body.error.message);
+        }
+        if let E::Provider { cause, .. } = &error {
+            refusal.retry_after_s = cause.retry_after().map(|wait| wait.as_secs().max(1));
+        }
+        refusal
+    }
+}
+
+fn of_provider(cause: &ProviderError) -> (StatusCode, &'static str, &'static str) {
+    use ProviderError as P;
+    use StatusCode as S;
+    match cause {
+        P::RateLimited { .. } => (S::TOO_MANY_REQUESTS, "rate_limit_error", "rate_limit_exceeded"),
+        P::Rejected { .. } => (S::BAD_REQUEST, "invalid_request_error", "provider_rejected"),
+        P::Refused { .. } => (S::BAD_REQUEST, "invalid_request_error", "content_filter"),
+        P::Unauthorized { .. } => (S::BAD_GATEWAY, "server_error", "provider_unauthorized"),
+        P::Timeout { .. } => (S::GATEWAY_TIMEOUT, "server_error", "provider_timeout"),
+        P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::Resting => {
+            (S::SERVICE_UNAVAILABLE, "server_error", "provider_unavailable")
+        }
+        P::Malformed { .. } | P::Truncated | P::TooLarge { .. } => {
+            (S::BAD_GATEWAY, "server_error", "provider_failed")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

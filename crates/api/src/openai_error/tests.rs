@@ -1,0 +1,135 @@
+//! Every refusal as it goes over the wire.
+
+use std::time::Duration;
+
+use cynode_ops::StoreError;
+use cynode_ops::credentials::CredentialError;
+use serde_json::Value;
+
+use super::*;
+
+/// Whether a refusal shows this status, class and code, and says when to come back.
+fn is_shown(refusal: impl Into<OpenAiError>, expected: (u16, &str, &str), retry: Option<&str>) {
+    let refusal = refusal.into();
+    let detail = refusal.body().error.clone();
+    let response = refusal.into_response();
+    let status = response.status().as_u16();
+    let code = detail.code.as_ref().and_then(Value::as_str).unwrap();
+    assert_eq!((status, &*detail.kind, code), expected, "{}", detail.message);
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    assert_eq!(header(RETRY_AFTER), retry, "{}", detail.message);
+    assert_eq!(header(WWW_AUTHENTICATE).is_some(), status == 401, "{}", detail.message);
+}
+
+fn away() -> StoreError {
+    StoreError::Closed
+}
+
+fn invalid(param: Option<&'static str>) -> ChatError {
+    ChatError::Invalid { message: "no".to_owned(), param }
+}
+
+#[test]
+fn every_refusal_of_a_chat_has_its_status_and_code() {
+    use ChatError as E;
+    let text = || "why".to_owned();
+    let table = [
+        (invalid(None), 400, "invalid_request"),
+        (invalid(Some("messages")), 400, "invalid_request"),
+        (E::Store(StoreError::NulCharacter), 400, "invalid_request"),
+        (E::UnknownProject(text()), 404, "project_not_found"),
+        (E::UnknownModel(text()), 404, "model_not_found"),
+        (E::Denied(text()), 403, "permission_denied"),
+        (E::OverBudget(text()), 429, "insufficient_quota"),
+        (E::Busy, 503, "model_unavailable"),
+        (E::Unavailable(text()), 503, "model_unavailable"),
+        (E::Store(away()), 503, "storage_unavailable"),
+        (E::Failed(text()), 502, "orchestrator_inference_failed"),
+        (E::Timeout(Duration::from_secs(2)), 504, "cynodeai_completion_timeout"),
+        (E::Canceled, 408, "request_canceled"),
+    ];
+    for (error, status, code) in table {
+        let retry = (status == 503).then_some("1");
+        is_shown(error, (status, KIND, code), retry);
+    }
+}
+
+#[test]
+fn a_refusal_of_a_chat_names_the_field_at_fault() {
+    let param = |error: ChatError| OpenAiError::from(error).body().error.param.clone();
+
+    assert_eq!(param(invalid(Some("messages"))).as_deref(), Some("messages"));
+    assert_eq!(param(ChatError::UnknownModel("m".to_owned())).as_deref(), Some("model"));
+    assert_eq!(param(invalid(None)), None);
+    assert_eq!(param(ChatError::Busy), None);
+}
+
+#[test]
+fn whoever_is_not_let_in_is_told_in_openai_s_shape() {
+    is_shown(AccountError::BadToken, (401, KIND, "authentication_required"), None);
+    is_shown(AccountError::TooManyAttempts, (429, KIND, "rate_limit_exceeded"), None);
+    let away = AccountError::Store(away());
+    is_shown(away, (503, KIND, "storage_unavailable"), Some("1"));
+    let unknown = OpenAiError::unknown_model("m");
+    is_shown(unknown, (404, KIND, "model_not_found"), None);
+}
+
+fn provider(cause: ProviderError) -> EgressError {
+    EgressError::Provider { provider: "far".to_owned(), cause }
+}
+
+#[test]
+fn every_refusal_of_the_way_out_has_its_status_class_and_code() {
+    use EgressError as E;
+    let text = || "why".to_owned();
+    let ambiguous = E::Ambiguous { model: text(), full_names: vec![text()] };
+    let table = [
+        (E::NoProvider, (404, "invalid_request_error", "model_not_found")),
+        (E::UnknownModel(text()), (404, "invalid_request_error", "model_not_found")),
+        (ambiguous, (400, "invalid_request_error", "model_ambiguous")),
+        (E::Denied(text()), (403, "permission_error", "permission_denied")),
+        (E::OverBudget(text()), (403, "insufficient_quota", "insufficient_quota")),
+        (E::Credential(CredentialError::NotFound), (503, "server_error", "credential_unusable")),
+        (E::Store(away()), (503, "server_error", "storage_unavailable")),
+    ];
+    for (error, expected) in table {
+        is_shown(error, expected, None);
+    }
+}
+
+#[test]
+fn every_failure_of_a_provider_has_its_status_class_and_code() {
+    use ProviderError as P;
+    let text = || "why".to_owned();
+    let soon = Some(Duration::from_millis(300));
+    let unavailable = (503, "server_error", "provider_unavailable");
+    let limited = (429, "rate_limit_error", "rate_limit_exceeded");
+    let failed = (502, "server_error", "provider_failed");
+    let rejected = P::Rejected { status: 422, message: text() };
+    let unauthorized = P::Unauthorized { message: text() };
+    let table = [
+        (P::RateLimited { retry_after: Some(Duration::from_secs(7)) }, limited, Some("7")),
+        (P::RateLimited { retry_after: None }, limited, None),
+        (rejected, (400, "invalid_request_error", "provider_rejected"), None),
+        (P::Refused { message: text() }, (400, "invalid_request_error", "content_filter"), None),
+        (unauthorized, (502, "server_error", "provider_unauthorized"), None),
+        (P::Unavailable { status: 500, retry_after: soon }, unavailable, Some("1")),
+        (P::Connect { reason: text() }, unavailable, None),
+        (P::Busy, unavailable, None),
+        (P::Resting, unavailable, None),
+        (P::Malformed { reason: text() }, failed, None),
+        (P::Truncated, failed, None),
+        (P::TooLarge { limit: 1 }, failed, None),
+    ];
+    for (cause, expected, retry) in table {
+        is_shown(provider(cause), expected, retry);
+    }
+}
+
+#[test]
+fn a_fault_of_a_credential_is_told_to_administrators_alone() {
+    let refusal = OpenAiError::from(EgressError::Credential(CredentialError::NotFound));
+
+    let message = &refusal.body().error.message;
+    assert_eq!(message, "the credential for the provider cannot be used: ask an administrator");
+}
