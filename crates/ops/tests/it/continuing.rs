@@ -1,0 +1,155 @@
+//! Runs that stand still, and a project manager that says what it was told to say.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::{HolderId, JobId};
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
+use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
+use cynode_wire::handoff::{ContinueWith, HandoffKind};
+use cynode_wire::workflow::{DispatchStep, Hold, StartRun, VerifyStep};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+
+/// Says one thing, and keeps what it was handed.
+struct Scripted {
+    says: Value,
+    handed: Mutex<Vec<(HandoffKind, Value)>>,
+}
+
+#[async_trait]
+impl ProjectManager for Scripted {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        self.handed.lock().unwrap().push((kind, handoff));
+        Ok(self.says.clone())
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("it does not talk".to_owned()))
+    }
+}
+
+/// A run whose first step never started.
+struct Standing {
+    manager: Arc<Scripted>,
+    workflow: Workflow,
+    hold: Hold,
+    job: JobId,
+    its: Catalogue,
+}
+
+impl Standing {
+    async fn before(with: &str) -> Self {
+        let its = Catalogue::new().await;
+        let says = json!({ "with": with, "reason": "so be it", "decisions": [] });
+        let manager = Arc::new(Scripted { says, handed: Mutex::default() });
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let options = HandoffOptions::default();
+        let handoffs = Handoffs::new(
+            (store.clone(), clock.clone(), signals.clone()),
+            manager.clone(),
+            options,
+        );
+        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let (task_id, holder_id) = (its.task.id, HolderId::generate());
+        let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+        let hold = workflow.start(&body).await.unwrap().hold;
+        let action = Action::Command { line: "true".to_owned() };
+        let step = Step { action, expected_outputs: vec![] };
+        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let job = workflow.dispatch(body).await.unwrap().job_id;
+        Self { manager, workflow, hold, job, its }
+    }
+
+    async fn new(with: &str) -> Self {
+        let standing = Self::before(with).await;
+        standing.its.close(standing.job).await;
+        let (hold, job_id) = (standing.hold, standing.job);
+        let (expected_outputs, is_last_step, wait_ms) = (vec![], true, 0);
+        let body = VerifyStep { hold, job_id, expected_outputs, is_last_step, wait_ms };
+        standing.workflow.verify(body).await.unwrap().verdict.unwrap();
+        standing
+    }
+
+    async fn ask(&self, continued: u32) -> Result<ContinuationView, WorkflowError> {
+        let (hold, job_id) = (self.hold, self.job);
+        let body = ContinueRun { hold, job_id, continued, wait_ms: 30_000 };
+        self.workflow.continuation(body).await
+    }
+
+    async fn with(&self, continued: u32) -> ContinueWith {
+        match self.ask(continued).await.unwrap() {
+            ContinuationView::Settled { with, .. } => with,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn handed(&self) -> Vec<(HandoffKind, Value)> {
+        self.manager.handed.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
+    let standing = Standing::new("retry").await;
+
+    let (one, other) = tokio::join!(standing.with(1), standing.with(1));
+    let again = standing.with(1).await;
+
+    assert_eq!([one, other, again], [ContinueWith::Retry; 3]);
+    let handed = standing.handed();
+    assert_eq!(handed.len(), 1, "{handed:?}");
+    let (kind, handoff) = &handed[0];
+    assert_eq!(*kind, HandoffKind::ContinueRun);
+    let body = &handoff["body"];
+    assert_eq!((&body["standstill"], &body["continued"]), (&json!("not_started"), &json!(1)));
+    assert_eq!(body["node"], "verify_step_result");
+    assert_eq!(handoff["context"]["task"]["id"], json!(standing.its.task.id));
+}
+
+#[tokio::test]
+async fn a_manager_cannot_have_a_refused_result_taken_as_it_is() {
+    let standing = Standing::new("continue").await;
+
+    assert_eq!(standing.with(0).await, ContinueWith::GiveUp);
+}
+
+#[tokio::test]
+async fn a_run_that_went_on_often_enough_is_handed_to_nobody() {
+    let standing = Standing::new("retry").await;
+
+    assert_eq!(standing.with(3).await, ContinueWith::GiveUp);
+    assert_eq!(standing.handed().len(), 0);
+}
+
+#[tokio::test]
+async fn only_who_holds_a_run_whose_step_was_refused_is_answered() {
+    let standing = Standing::before("retry").await;
+
+    let running = standing.ask(0).await;
+    standing.its.close(standing.job).await;
+    let unjudged = standing.ask(0).await;
+    let stale = Hold { epoch: standing.hold.epoch + 1, ..standing.hold };
+    let body = ContinueRun { hold: stale, job_id: standing.job, continued: 0, wait_ms: 0 };
+    let fenced = standing.workflow.continuation(body).await;
+
+    assert!(matches!(running, Err(WorkflowError::StillRunning(_))), "{running:?}");
+    assert!(matches!(unjudged, Err(WorkflowError::Invalid(_))), "{unjudged:?}");
+    assert!(matches!(fenced, Err(WorkflowError::Fenced(_))), "{fenced:?}");
+    assert_eq!(standing.handed().len(), 0);
+}
