@@ -87,8 +87,8 @@ async fn retrieve(
         previous_response_id: past.follows.map(named),
         ..ResponseSettings::from(&ResponseRequest::default())
     };
-    let (created, model) = (past.answer.created, past.answer.model.clone());
-    let view = ResponseView::begun(named(turn), created, model, settings);
+    let model = past.answer.model.clone();
+    let view = ResponseView::begun(named(turn), began_at(turn), model, settings);
     Ok(Json(answer::whole(view, &past.answer)))
 }
 

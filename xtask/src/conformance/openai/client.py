@@ -226,6 +226,77 @@ def errors(client):
     return f"{len(cases)} errors"
 
 
+def responses(client):
+    first = client.responses.create(model=MODEL, input="say hello", instructions="be brief")
+    assert first.output_text == "Hello there." and first.usage.total_tokens == 5, first
+    assert first.id.startswith("resp_") and first.status == "completed", first
+    again = client.responses.create(
+        model=MODEL, previous_response_id=first.id,
+        input=[{"role": "user", "content": [{"type": "input_text", "text": "say it again"}]}])
+    told = [message["content"] for message in SEEN[-1]["messages"]]
+    assert told == ["say hello", "Hello there.", "say it again"], told
+    assert again.previous_response_id == first.id
+    assert client.responses.retrieve(first.id).output_text == "Hello there."
+    return told
+
+
+def streamed_responses(client):
+    stream = client.responses.create(model=MODEL, input="say hello", stream=True)
+    events = list(stream)
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    text = "".join(e.delta for e in events if e.type == "response.output_text.delta")
+    last = events[-1]
+    assert events[0].type == "response.created" and last.type == "response.completed", last.type
+    assert text == last.response.output_text == "Hello there.", text
+    with client.responses.stream(model=MODEL, input="say hello") as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_response()
+    assert final.output_text == "Hello there." and final.usage.total_tokens == 5
+    return sorted({event.type for event in events})
+
+
+def response_tools(client):
+    flat = [{"type": "function", **TOOLS[0]["function"]}]
+    first = client.responses.create(model=MODEL, input="how warm is it?", tools=flat)
+    call = first.output[0]
+    assert call.type == "function_call" and json.loads(call.arguments)["city"] == "Rome", call
+    second = client.responses.create(
+        model=MODEL, tools=flat, previous_response_id=first.id,
+        input=[{"type": "function_call_output", "call_id": call.call_id, "output": "warm"}])
+    assert second.output_text == "Hello there."
+    assert SEEN[-1]["messages"][-2]["tool_calls"][0]["id"] == call.call_id
+    events = list(client.responses.create(
+        model=MODEL, input="how warm is it?", tools=flat, stream=True))
+    done = next(e for e in events if e.type == "response.function_call_arguments.done")
+    assert json.loads(done.arguments) == {"city": "Rome"}, done
+    return call.arguments
+
+
+def response_errors(client):
+    cases = [
+        (openai.BadRequestError, "invalid_request",
+         lambda: client.responses.create(model=MODEL, input="hi", background=True)),
+        (openai.BadRequestError, "invalid_request",
+         lambda: client.responses.create(model=MODEL, input="hi", tools=[{"type": "web_search"}])),
+        (openai.BadRequestError, "response_not_found",
+         lambda: client.responses.create(model=MODEL, input="hi", previous_response_id="resp_1")),
+        (openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve("resp_1")),
+        (openai.NotFoundError, "model_not_found",
+         lambda: client.responses.create(model="gpt-9", input="hi", stream=True)),
+        (openai.InternalServerError, "orchestrator_inference_failed",
+         lambda: client.responses.create(model=MODEL, input="fail please")),
+    ]
+    for expected, code, call in cases:
+        try:
+            call()
+        except expected as error:
+            assert error.code == code, f"{error.code} is not {code}"
+        else:
+            raise AssertionError(f"{code} was not raised")
+    return f"{len(cases)} errors"
+
+
 def secrets(client):
     key = "sk-proj-" + "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6"
     client.chat.completions.create(
@@ -264,8 +335,9 @@ def main():
         "kind": "openai", "base_url": f"http://127.0.0.1:{provider.server_port}/v1",
         "models": ["parrot"], "allow": "everyone"})
     client = OpenAI(base_url=BASE, api_key=TOKEN, max_retries=0)
-    checks = [models, whole, streamed, helper, tools, streamed_tools, asynchronous, errors, secrets,
-              hung_up, manager]
+    checks = [models, whole, streamed, helper, tools, streamed_tools, asynchronous, errors,
+              responses, streamed_responses, response_tools, response_errors, secrets, hung_up,
+              manager]
     for check in checks:
         try:
             said, passed = str(check(client)), True
