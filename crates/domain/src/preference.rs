@@ -285,18 +285,56 @@ mod tests {
         let value =
             select(vec![json!(null), json!("x"), json!(1), json!(true), json!([]), json!({})]);
         let types = vec!["string", "number", "boolean", "object", "array", "null"];
-        (scope, select(vec!["a", "b", "A"]), value, select(types)).prop_map(
-            |(scope, key, value, value_type)| Candidate {
+        (scope, select(vec!["a", "b", "A"]), value, select(types), 1..9_i64).prop_map(
+            |(scope, key, value, value_type, version)| Candidate {
                 scope,
                 key: key.to_owned(),
                 value,
                 value_type: value_type.to_owned(),
-                version: 1,
+                version,
             },
         )
     }
 
+    /// Entries in any order, one for each key of a scope.
+    fn entries() -> impl Strategy<Value = Vec<Candidate>> {
+        let unique = prop::collection::vec(candidate(), 0..30).prop_map(|mut all| {
+            all.sort_by_key(|one| (one.scope, one.key.clone()));
+            all.dedup_by_key(|one| (one.scope, one.key.clone()));
+            all
+        });
+        unique.prop_shuffle()
+    }
+
+    /// The rules read out: the first scope from the strongest that has a valid entry, null included.
+    fn by_the_book(all: &[Candidate], key: &str) -> Option<Candidate> {
+        let strongest_first = [task(), project(), user(), group(2), group(1), Scope::System];
+        let is_valid = |one: &Candidate| {
+            one.value.is_null() && ValueType::ALL.iter().any(|ty| ty.as_str() == one.value_type)
+                || ValueType::of(&one.value).as_str() == one.value_type
+        };
+        strongest_first.iter().find_map(|scope| {
+            let here = |one: &&Candidate| one.scope == *scope && one.key == key;
+            all.iter().find(here).filter(|one| is_valid(one)).cloned()
+        })
+    }
+
     proptest! {
+        #[test]
+        fn what_holds_is_what_the_rules_say_whatever_order_entries_come_in(all in entries()) {
+            let resolved = resolve(all.clone());
+
+            for key in ["a", "b", "A"] {
+                let expected = by_the_book(&all, key);
+                prop_assert_eq!(resolved.effective.get(key), expected.as_ref());
+            }
+            let mut sorted = all.clone();
+            sorted.sort_by_key(|one| (one.scope, one.key.clone()));
+            let again = resolve(sorted);
+            prop_assert_eq!(&again.effective, &resolved.effective);
+            prop_assert_eq!(again.skipped.len(), resolved.skipped.len());
+        }
+
         #[test]
         fn every_candidate_wins_is_beaten_by_a_valid_one_or_is_reported(
             mut all in prop::collection::vec(candidate(), 0..30)
