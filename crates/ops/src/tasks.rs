@@ -1,6 +1,7 @@
 //! Tasks: creating them, looking at them, ordering them, stopping them.
 
 mod cancel;
+mod check;
 mod copy;
 mod create;
 mod depend;
@@ -22,8 +23,8 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
+pub(crate) use self::check::faults;
 pub(crate) use self::copy::{Copied, copy};
-pub(crate) use self::create::faults;
 pub(crate) use self::create::node_named;
 use crate::projects::ProjectError;
 use crate::{BadCursor, BlobError, Blobs, Caller, Signals};

@@ -30,6 +30,8 @@ mod payloads;
 mod preferences;
 mod reports;
 mod runs;
+mod sandboxes;
+mod schedules;
 mod sign_in;
 mod start_triggers;
 mod state_tools;
@@ -249,6 +251,11 @@ on_both_engines! {
         a_job_that_was_canceled_before_it_arrived_is_not_handed_out,
         claims_and_cancellations_at_once_leave_no_task_half_canceled,
     }
+    sandboxes {
+        a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps,
+        a_task_that_names_its_node_waits_for_it,
+        sandboxes_are_for_the_project_manager_and_open_tasks,
+    }
     nodes {
         a_node_that_registers_again_keeps_its_id_and_loses_its_old_token,
         an_assignment_is_handed_out_again_until_the_node_has_it,
@@ -296,6 +303,12 @@ on_both_engines! {
     health {
         readiness_names_what_is_missing_until_it_is_there,
         the_status_counts_what_is_going_on,
+    }
+    schedules {
+        a_schedule_is_made_changed_fired_skipped_and_deleted,
+        schedules_of_others_are_not_there_and_bad_ones_are_explained,
+        agents_reach_the_schedules_of_their_own_project_only,
+        no_agent_can_say_that_a_schedule_made_its_task,
     }
     state_tools {
         preferences_are_written_by_version_and_resolved_by_scope,

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use croner::Cron;
+use croner::errors::CronError;
 use croner::parser::{CronParser, Seconds, Year};
 use serde::{Deserialize, Serialize};
 
@@ -159,9 +160,18 @@ fn parse(expression: &str) -> Result<Cron, TimingError> {
         return Err(bad(format!("it is longer than {MAX_EXPRESSION} bytes")));
     }
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser
-        .parse(expression)
-        .map_err(|error| bad(error.to_string().trim_end_matches('.').to_owned()))
+    parser.parse(expression).map_err(|error| {
+        let reason = match error {
+            CronError::ComponentError(words)
+            | CronError::InvalidPattern(words)
+            | CronError::IllegalCharacters(words) => words,
+            CronError::EmptyPattern
+            | CronError::InvalidDate
+            | CronError::InvalidTime
+            | CronError::TimeSearchLimitExceeded => error.to_string(),
+        };
+        bad(reason.trim_end_matches('.').to_lowercase())
+    })
 }
 
 #[cfg(test)]

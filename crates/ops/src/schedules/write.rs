@@ -13,6 +13,9 @@ use crate::Caller;
 use crate::projects::{self, ProjectError};
 use crate::signals::Topic;
 
+/// Among how many runs the last due time is looked for: those by hand may be newer than it.
+const NEWEST: u32 = 50;
+
 impl Schedules {
     /// Makes a schedule for the caller.
     pub async fn create(
@@ -218,6 +221,10 @@ async fn update(
         (false, _) => None,
         // What did not change keeps the time that is waited for, one that has just come included.
         (true, true) if !is_new_time => schedule.next_due_at,
+        (true, false) if !is_new_time => {
+            let dealt_with = dealt_with(tx, schedule.id).await?;
+            Some(check::first_due(&schedule.rule, dealt_with.map_or(now, |last| last.max(now)))?)
+        }
         (true, _) => Some(check::first_due(&schedule.rule, now)?),
     };
     schedule.updated_at = now;
@@ -226,6 +233,15 @@ async fn update(
         Err(error) if error.is_duplicate() => Err(ScheduleError::NameTaken(schedule.name)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The last time that was dealt with; it may be one ahead that somebody wanted skipped.
+async fn dealt_with(
+    tx: &mut Tx,
+    schedule: ScheduleId,
+) -> Result<Option<DateTime<Utc>>, ScheduleError> {
+    let newest = tx.schedule_run_list(schedule, None, NEWEST).await?;
+    Ok(newest.into_iter().map(|run| run.due_at).max())
 }
 
 async fn told(

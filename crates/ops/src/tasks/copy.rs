@@ -5,7 +5,7 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::name::Slug;
 use cynode_store::{NewTask, ProjectStore, Task, TaskStore, Tx};
 
-use super::create::name_fault;
+use super::check::name_fault;
 use super::{TaskError, find};
 use crate::Caller;
 use crate::projects::ProjectError;

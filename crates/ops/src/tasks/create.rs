@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
@@ -19,28 +18,18 @@ use cynode_store::{
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
 
+use super::check::{MAX_ATTACHMENT_BYTES, faults, is_id};
 use super::{TaskError, Tasks, find, lock, start, view};
 use crate::Caller;
-use crate::artifacts::{ATTACHMENT, check_path};
+use crate::artifacts::ATTACHMENT;
 use crate::projects::{self, ProjectError};
 use crate::signals::Topic;
 
-const MAX_PROMPT_BYTES: usize = 1024 * 1024;
-const MAX_SCRIPT_BYTES: usize = 256 * 1024;
-const MAX_COMMANDS: usize = 200;
-const MAX_COMMANDS_BYTES: usize = 64 * 1024;
-const MAX_LIST: usize = 100;
-const MAX_ATTACHMENTS: usize = 16;
-const MAX_ATTACHMENT_BYTES: usize = 10 * 1024 * 1024;
-const MAX_ATTEMPTS: u32 = 10;
-/// From a minute to a year.
-const ANSWER_WITHIN_S: std::ops::RangeInclusive<u32> = 60..=31_536_000;
 /// How much of a request becomes its name.
 const NAME_CHARS: usize = 40;
 /// Two creations with one name race for the next number; the loser tries again. Each try waits for a
 /// winner, so that even many at once need few.
 const NAME_TRIES: usize = 200;
-const MAX_CRITERION_BYTES: usize = 16 * 1024;
 
 impl Tasks {
     /// Creates a task for somebody who asks through the API and, with it, the run that a runner will
@@ -255,139 +244,6 @@ pub(crate) async fn node_named(tx: &mut Tx, wanted: &str) -> Result<NodeId, Task
     Err(TaskError::Invalid(vec![format!("there is no node \"{wanted}\"; there are: {known}")]))
 }
 
-/// Everything that is wrong with a request, in words.
-pub(crate) fn faults(request: &CreateTask) -> Vec<String> {
-    let mut faults = work_faults(request);
-    let list = |what: &str, length: usize| {
-        (length > MAX_LIST).then(|| format!("{what} has {length} entries; allowed are {MAX_LIST}"))
-    };
-    faults.extend(criteria_faults(&request.acceptance_criteria));
-    faults.extend(list("expected_outputs", request.expected_outputs.len()));
-    faults.extend(list("depends_on", request.depends_on.len()));
-    faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
-    faults.extend(request.limits.problems());
-    if let Some(attempts) = request.max_attempts
-        && !(1..=MAX_ATTEMPTS).contains(&attempts)
-    {
-        faults.push(format!("max_attempts is {attempts}; allowed is 1 to {MAX_ATTEMPTS}"));
-    }
-    if let Some(seconds) = request.answer_within_s
-        && !ANSWER_WITHIN_S.contains(&seconds)
-    {
-        let (low, high) = (ANSWER_WITHIN_S.start(), ANSWER_WITHIN_S.end());
-        faults.push(format!("answer_within_s is {seconds}; allowed is {low} to {high}"));
-    }
-    faults.extend(request.task_name.as_deref().and_then(name_fault));
-    let is_bad_key = |key: &String| key.is_empty() || key.len() > 200 || key.contains('\0');
-    if request.idempotency_key.as_ref().is_some_and(is_bad_key) {
-        faults.push("idempotency_key needs 1 to 200 bytes, none of them NUL".to_owned());
-    }
-    faults.extend(attachment_faults(&request.attachments));
-    faults
-}
-
-pub(super) fn name_fault(name: &str) -> Option<String> {
-    if name.contains('\0') {
-        return Some("task_name must not hold NUL characters".to_owned());
-    }
-    match Slug::normalise(name) {
-        Ok(slug) if is_id(&slug) => {
-            Some("task_name looks like an id, and would be taken for one".to_owned())
-        }
-        Ok(_) => None,
-        Err(error) => Some(format!("task_name: {error}")),
-    }
-}
-
-/// Whether a name would be read as an id wherever either is accepted.
-fn is_id(slug: &Slug) -> bool {
-    slug.as_str().parse::<TaskId>().is_ok()
-}
-
-/// Everything that is wrong with acceptance criteria, in words.
-pub(super) fn criteria_faults(criteria: &[Criterion]) -> Vec<String> {
-    let count = criteria.len();
-    let too_many = (count > MAX_LIST)
-        .then(|| format!("acceptance_criteria has {count} entries; allowed are {MAX_LIST}"));
-    too_many.into_iter().chain(criteria.iter().filter_map(criterion_fault)).collect()
-}
-
-/// The length is looked at first: an expression of megabytes is not worth compiling.
-fn criterion_fault(criterion: &Criterion) -> Option<String> {
-    let text = match criterion {
-        Criterion::Text { description: text }
-        | Criterion::OutputMatches { pattern: text }
-        | Criterion::FileExists { path: text }
-        | Criterion::CommandSucceeds { command: text } => text,
-        Criterion::ExitCode { .. } => return None,
-    };
-    if text.len() > MAX_CRITERION_BYTES {
-        return Some(format!("an acceptance criterion is longer than {MAX_CRITERION_BYTES} bytes"));
-    }
-    if text.contains('\0') {
-        return Some("acceptance criteria must not hold NUL characters".to_owned());
-    }
-    criterion.problem()
-}
-
-/// The mode decides which fields say what is to be done; the others must be empty.
-fn work_faults(request: &CreateTask) -> Vec<String> {
-    let mut faults = vec![];
-    let (prompt, commands) = (&request.prompt, &request.commands);
-    match request.input_mode {
-        InputMode::Prompt | InputMode::Script => {
-            let is_script = request.input_mode == InputMode::Script;
-            let max = if is_script { MAX_SCRIPT_BYTES } else { MAX_PROMPT_BYTES };
-            if prompt.trim().is_empty() {
-                faults.push("prompt is empty: say what is to be done".to_owned());
-            }
-            if prompt.len() > max {
-                faults.push(format!("prompt is longer than {max} bytes"));
-            }
-            if !commands.is_empty() {
-                faults.push("commands belong to input_mode \"commands\"".to_owned());
-            }
-        }
-        InputMode::Commands => {
-            if commands.is_empty() || commands.len() > MAX_COMMANDS {
-                faults.push(format!("commands needs 1 to {MAX_COMMANDS} entries"));
-            }
-            if commands.iter().any(|line| line.trim().is_empty()) {
-                faults.push("a command is empty".to_owned());
-            }
-            if commands.iter().map(String::len).sum::<usize>() > MAX_COMMANDS_BYTES {
-                faults.push(format!("commands are longer than {MAX_COMMANDS_BYTES} bytes in all"));
-            }
-        }
-    }
-    if prompt.contains('\0') || commands.iter().any(|line| line.contains('\0')) {
-        faults.push("prompt and commands must not hold NUL characters".to_owned());
-    }
-    faults
-}
-
-fn attachment_faults(attachments: &[Attachment]) -> Vec<String> {
-    let mut faults = vec![];
-    if attachments.len() > MAX_ATTACHMENTS {
-        faults.push(format!("{} attachments; allowed are {MAX_ATTACHMENTS}", attachments.len()));
-    }
-    for (index, attachment) in attachments.iter().enumerate() {
-        let name = &attachment.name;
-        if check_path(name).is_err() || name.contains('/') {
-            faults.push(format!("attachment \"{name}\" is no plain file name"));
-        }
-        if attachments[..index].iter().any(|other| other.name == *name) {
-            faults.push(format!("two attachments are called \"{name}\""));
-        }
-        match STANDARD.decode(&attachment.content_base64) {
-            Ok(content) if content.len() <= MAX_ATTACHMENT_BYTES => {}
-            Ok(_) => faults.push(format!("attachment \"{name}\" is longer than 10 MiB")),
-            Err(error) => faults.push(format!("attachment \"{name}\" is no base64: {error}")),
-        }
-    }
-    faults
-}
-
 /// The asked-for name, or one made from what is to be done.
 fn name_of(request: &CreateTask) -> Slug {
     let text = match (&request.task_name, request.input_mode) {
@@ -409,22 +265,6 @@ mod tests {
 
     fn request(json: serde_json::Value) -> CreateTask {
         serde_json::from_value(json).unwrap()
-    }
-
-    #[test]
-    fn every_fault_of_a_request_is_named_at_once() {
-        let request = request(serde_json::json!({
-            "input_mode": "commands",
-            "commands": ["true", " "],
-            "max_attempts": 99,
-            "limits": { "timeout_s": 0 },
-            "expected_outputs": ["../escape"],
-            "attachments": [{ "name": "a/b", "content_base64": "?" }],
-        }));
-
-        let faults = faults(&request);
-
-        assert_eq!(faults.len(), 6, "{faults:#?}");
     }
 
     #[test]

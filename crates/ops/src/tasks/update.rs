@@ -14,7 +14,7 @@ use cynode_wire::tasks::{TaskView, UpdateTask};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::create::{criteria_faults, name_fault};
+use super::check::{criteria_faults, name_fault};
 use super::{TaskError, Tasks, event, find, lock, view};
 use crate::Caller;
 use crate::runs::Voice;

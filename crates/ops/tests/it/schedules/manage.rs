@@ -122,6 +122,9 @@ async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
     clockwork.schedules.update(clockwork.its.bob(), "nightly", pause).await.unwrap();
     let nothing = clockwork.schedules.skip_next(clockwork.its.bob(), "nightly").await;
     assert!(matches!(nothing, Err(ScheduleError::NothingAhead("paused"))));
+    let resume = update(json!({ "enabled": true }));
+    let resumed = clockwork.schedules.update(clockwork.its.bob(), "nightly", resume).await.unwrap();
+    assert_eq!(resumed.next_due_at, Some(second), "what was to be skipped stays skipped");
 }
 
 #[tokio::test]

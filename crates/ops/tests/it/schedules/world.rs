@@ -48,9 +48,9 @@ impl ProjectManager for Manager {
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::ScheduledRun);
         self.handed.lock().unwrap().push(handoff.clone());
-        let failure = self.fails.lock().unwrap().pop();
-        if failure.is_some() && !self.makes_first {
-            return Err(failure.unwrap());
+        let mut failure = self.fails.lock().unwrap().pop();
+        if let Some(failure) = failure.take_if(|_| !self.makes_first) {
+            return Err(failure);
         }
         let token = handoff["context"]["agent_token"].as_str().unwrap();
         let who = self.agents.authenticate(token).await.unwrap();
@@ -93,9 +93,12 @@ impl Clockwork {
             fails: Mutex::new(fails),
             makes_first,
         });
-        let scheduler = scheduler(&its, manager.clone());
-        let schedules = Schedules::new(its.world.store.clone(), its.world.signals());
-        Self { its, schedules, scheduler, manager }
+        Self {
+            scheduler: scheduler(&its, manager.clone()),
+            schedules: Schedules::new(its.world.store.clone(), its.world.signals()),
+            its,
+            manager,
+        }
     }
 
     /// The same without anybody to hand work to.
