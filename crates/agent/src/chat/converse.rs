@@ -70,7 +70,7 @@ impl Conversation<'_> {
         said.extend(messages(turns));
         for round in 1..=self.options.max_iterations {
             ended.rounds = round;
-            let may_call = round < self.options.max_iterations;
+            let may_call = round < self.options.max_iterations && !is_chore(turns);
             let answer = self.ask(&said, &functions, may_call, ended).await?;
             let Some(message) = answer.message().filter(|m| !m.tool_calls.is_empty() && may_call)
             else {
@@ -193,6 +193,14 @@ impl Conversation<'_> {
             }
         }
     }
+}
+
+/// Whether an application asks about a conversation instead of a person in one: chat windows ask the
+/// model of a conversation for its title or tags in the background, and quote what the person said.
+/// Nothing must be done a second time because of that. The form is that of Open WebUI.
+fn is_chore(turns: &[Turn]) -> bool {
+    let words = super::last_words(turns);
+    words.starts_with("### Task:") && words.contains("<chat_history>")
 }
 
 /// What came of a call.

@@ -205,7 +205,7 @@ fn tasks(lower: &str) -> Option<Intent> {
     let words: Vec<&str> = lower.split_whitespace().collect();
     let filler = [
         "all", "my", "the", "open", "tasks", "runs", "what", "which", "is", "are", "have", "has",
-        "what's",
+        "what's", "there",
     ];
     let mut status = None;
     for word in &words {
@@ -363,6 +363,7 @@ mod tests {
             ("list projects", Intent::Projects),
             ("show me my projects", Intent::Projects),
             ("tasks", Intent::Tasks(None)),
+            ("Which tasks are there?", Intent::Tasks(None)),
             ("List all tasks", Intent::Tasks(None)),
             ("show failed tasks", Intent::Tasks(Some("failed"))),
             ("what is running?", Intent::Tasks(Some("running"))),

@@ -284,3 +284,20 @@ async fn an_answer_that_breaks_off_is_told_as_such() {
     assert_eq!(text(&events), "I am");
     assert!(matches!(events.last(), Some(ChatEvent::Failed { may_retry: true, .. })));
 }
+
+#[tokio::test]
+async fn an_application_that_asks_for_a_title_is_offered_no_tools() {
+    let shelf = Shelf::new([]);
+    let actor = Actor::new([words(&["{\"title\": \"A clean car\"}"])]);
+    let model: Arc<dyn Model> = actor.clone();
+    let asked = "### Task:\nGenerate a concise title.\n### Chat History:\n<chat_history>\nUSER: \
+                 create task: wash the car\n</chat_history>";
+
+    let events = converse(work(&shelf, Some(model)), asked).await;
+    let by_rule = converse(work(&shelf, None), asked).await;
+
+    assert_eq!(text(&events), "{\"title\": \"A clean car\"}");
+    assert!(actor.heard()[0].tools.is_empty(), "it could do something");
+    assert!(text(&by_rule).starts_with("I did nothing"), "{}", text(&by_rule));
+    assert!(shelf.called().is_empty());
+}
