@@ -2,17 +2,19 @@
 
 use cynode_domain::ids::{ChainId, JobId};
 use cynode_store::{
-    Error, EventCursor, EventFilter, EventStore, JobStore, LeaseStore, Store, UserStore,
-    WorkflowStore,
+    ChatRecordStore, Entry, Error, EventCursor, EventFilter, EventStore, JobStore, LeaseStore,
+    Store, ThreadStore, UserStore, WorkflowStore,
 };
-use cynode_testkit::{TestDatabase, postgres_database};
+use cynode_testkit::{DurableServer, TestDatabase, postgres_database};
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 use crate::laws::audit::{denied, lane};
+use crate::laws::chat::{begun, record};
 use crate::laws::events::{append, event, numbers};
+use crate::laws::ledger::message;
 use crate::laws::moves::whole;
 use crate::world::{World, eventually, user};
 
@@ -222,4 +224,26 @@ async fn a_chain_is_taken_over_behind_the_last_commit_to_it() {
     dead.batch_execute("COMMIT").await.unwrap();
 
     taking.join_next().await.unwrap().unwrap().unwrap();
+}
+
+/// What was answered for is durable, and a lost connection is replaced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn entries_that_were_answered_for_survive_a_crash_of_the_server() {
+    let server = DurableServer::start().unwrap();
+    let world = World::new(Store::open(&server.url()).await.unwrap()).await;
+    let (thread, _) = begun(&world, 1).await;
+    let enter = |text: String| {
+        let (said, turn) = (message(thread, &text), record(world.user, world.project));
+        world.store.enter(vec![Entry::Message(said), Entry::Turn(turn)])
+    };
+    let answers = join_all((0..50).map(|number| enter(format!("m{number}")))).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+
+    server.crash().unwrap();
+
+    eventually(|| async { enter("after".to_owned()).await.ok() }).await;
+    let kept = look!(world.store, tx => tx.thread_messages(thread, None, 99).await);
+    assert_eq!(kept.len(), 51);
+    let user = world.user;
+    assert_eq!(look!(world.store, tx => tx.chat_record_list(user, None, 99).await).len(), 51);
 }

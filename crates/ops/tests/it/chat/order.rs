@@ -3,6 +3,7 @@
 use cynode_ops::chat::{MANAGER_MODEL, SECRET_MARKER};
 use cynode_testkit::planted_secrets;
 use cynode_wire::openai::{ChatMessage, ChatRequest, StreamOptions};
+use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
@@ -40,6 +41,25 @@ async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
     assert_eq!([close.code(), cased.code()], ["model_not_found"; 2]);
     assert_eq!(world.model.asked().len(), 3);
     assert_eq!(world.manager.asked().len(), 0);
+}
+
+#[tokio::test]
+async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
+    let world = ChatWorld::new(Manner::Hang).await;
+
+    for (said, kept) in [("first", 1), ("second", 3)] {
+        let answer = world.chat.stream(world.call(), request(MODEL, said)).await.unwrap();
+        let mut answer = Box::pin(answer);
+        let piece = answer.next().await.unwrap().unwrap();
+
+        assert_eq!(piece.text(), "Hello");
+        let all = world.said().await;
+        assert_eq!((all.len(), all.last()), (kept, Some(&turn("user", said))));
+        drop(answer);
+        while world.said().await.len() == kept {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ pub(crate) async fn entries_that_cannot_be_kept_are_nobody_else_s_loss(store: St
     assert_eq!(turns, [], "what was entered with them is not kept either");
 }
 
-fn message(thread: ThreadId, content: &str) -> ThreadMessage {
+pub(crate) fn message(thread: ThreadId, content: &str) -> ThreadMessage {
     ThreadMessage {
         id: ChatMessageId::generate(),
         thread,
