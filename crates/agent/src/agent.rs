@@ -7,7 +7,8 @@ use cynode_llm::{Endpoint, Provider, ProviderKind, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
     ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff, HandoffContext,
-    HandoffKind, PlanAnswer, PlanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, ScheduledRunHandoff,
+    VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -118,7 +119,7 @@ impl Agent {
         handoff: &Handoff<ContinueRunHandoff>,
     ) -> Result<ContinueAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::ContinueRun)?;
-        handoffs::continue_run(self.work(&handoff.context), &handoff.body).await
+        handoffs::continue_run(self.work(&handoff.context), handoff).await
     }
 
     /// Chooses.
@@ -128,6 +129,12 @@ impl Agent {
     ) -> Result<DecideAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Decide)?;
         handoffs::decide(self.work(&handoff.context), handoff).await
+    }
+
+    /// Chooses the node that the work of a task runs on.
+    pub async fn place(&self, handoff: &Handoff<PlaceHandoff>) -> Result<PlaceAnswer, AgentError> {
+        self.must_be(AgentRole::ProjectManager, HandoffKind::Place)?;
+        handoffs::place(self.work(&handoff.context), handoff).await
     }
 
     fn work(&self, context: &HandoffContext) -> Work {

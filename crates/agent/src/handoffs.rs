@@ -1,16 +1,19 @@
 //! What is done about each kind of handoff, a file each where it takes more than a question.
 
 mod analyse;
+mod place;
 mod plan;
 mod report;
 mod schedule;
 mod verify;
 
+use cynode_domain::standstill::IF_INTERRUPTED;
 use cynode_wire::handoff::{
     ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff,
 };
 
 pub(crate) use analyse::analyse;
+pub(crate) use place::place;
 pub(crate) use plan::plan;
 pub(crate) use report::agent_report;
 pub(crate) use schedule::scheduled_run;
@@ -23,10 +26,21 @@ use crate::work::Work;
 /// Says how a run goes on.
 pub(crate) async fn continue_run(
     mut work: Work,
-    body: &ContinueRunHandoff,
+    handoff: &Handoff<ContinueRunHandoff>,
 ) -> Result<ContinueAnswer, AgentError> {
-    let (node, situation, attempts) = (body.node.clone(), body.situation.clone(), body.attempts);
-    let decided = work.think(&ContinueRun { node, situation, attempts }).await?;
+    let preferred = handoff.context.preferences.effective.get(IF_INTERRUPTED);
+    let body = &handoff.body;
+    let decided = work
+        .think(&ContinueRun {
+            node: body.node.clone(),
+            situation: body.situation.clone(),
+            attempts: body.attempts,
+            standstill: body.standstill,
+            continued: body.continued,
+            may_repeat: body.may_repeat,
+            if_interrupted: preferred.and_then(|word| word.as_str()?.parse().ok()),
+        })
+        .await?;
     let (with, reason) = (decided.with, decided.reason);
     Ok(ContinueAnswer { with, reason, decisions: work.decisions })
 }

@@ -5,12 +5,15 @@
 
 pub mod analyst;
 mod ask;
+mod beside;
 mod check;
 mod checkpoint;
 mod context;
+mod continuing;
 mod dispatch;
 mod gone;
 mod grant;
+pub(crate) mod make;
 mod plan;
 mod verify;
 
@@ -25,11 +28,13 @@ use cynode_wire::tasks::TransitionView;
 use cynode_wire::workflow::Hold;
 
 use self::analyst::{Analyst, RuleAnalyst};
+use self::continuing::Continuer;
 use self::plan::Planner;
 pub(crate) use self::plan::owner;
-pub(crate) use self::verify::{BY_ANALYST, evidence_of};
+pub(crate) use self::verify::evidence_of;
 use crate::Signals;
 use crate::handoff::Handoffs;
+use crate::nodes::Placer;
 
 const DEFAULT_LEASE_MS: u32 = 30_000;
 const LEASE_RANGE_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
@@ -100,6 +105,10 @@ pub struct Workflow {
     analyst: Arc<dyn Analyst>,
     /// Who plans prose; nobody without one.
     planner: Option<Planner>,
+    /// Who says how runs go on that stand still; nobody without one.
+    continuer: Option<Continuer>,
+    /// Who chooses where work runs.
+    placer: Placer,
     /// When a runner last asked this process for work, in seconds since 1970; for readiness.
     runner_seen: Arc<AtomicI64>,
 }
@@ -109,7 +118,15 @@ impl Workflow {
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         let analyst = Arc::new(RuleAnalyst);
         let runner_seen = Arc::new(AtomicI64::new(i64::MIN));
-        Self { store, clock, signals, analyst, planner: None, runner_seen }
+        let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()));
+        let (planner, continuer) = (None, None);
+        Self { store, clock, signals, analyst, planner, continuer, placer, runner_seen }
+    }
+
+    /// The same workflows, with jobs placed by `placer`.
+    #[must_use]
+    pub fn placed_by(self, placer: Placer) -> Self {
+        Self { placer, ..self }
     }
 
     /// The same workflows, judged by somebody else.
@@ -118,11 +135,13 @@ impl Workflow {
         Self { analyst, ..self }
     }
 
-    /// The same workflows, with prose planned by the project manager.
+    /// The same workflows, with prose planned by the project manager, who also says how runs go on that
+    /// stand still.
     #[must_use]
     pub fn planned_by(self, handoffs: Handoffs) -> Self {
-        let planner = Some(Planner::new(handoffs, self.signals.clone()));
-        Self { planner, ..self }
+        let planner = Some(Planner::new(handoffs.clone(), self.signals.clone()));
+        let continuer = Some(Continuer::new(handoffs, self.signals.clone()));
+        Self { planner, continuer, ..self }
     }
 
     /// Whether a runner asked this process for work lately.
@@ -139,6 +158,16 @@ impl Workflow {
 /// The lease behind a hold, if it is in force.
 async fn check(tx: &mut Tx, hold: Hold) -> Result<Lease, WorkflowError> {
     Ok(tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await??)
+}
+
+/// The lease behind a hold, as it is when one looks: nothing is locked.
+async fn held_now(tx: &mut Tx, hold: Hold) -> Result<Lease, WorkflowError> {
+    let lease = tx.lease_get(hold.task_id).await?.filter(|lease| {
+        lease.is_live
+            && lease.holder.is_some()
+            && (lease.id, lease.epoch) == (hold.lease_id, hold.epoch)
+    });
+    Ok(lease.ok_or(Fenced)?)
 }
 
 async fn task_of(tx: &mut Tx, id: TaskId) -> Result<Task, WorkflowError> {
@@ -160,13 +189,16 @@ pub(crate) fn job_view(job: Job) -> Result<JobView, cynode_store::Error> {
     let result = job.result.map(serde_json::from_value).transpose().map_err(|error| {
         cynode_store::Error::Unreadable { column: "result".to_owned(), reason: error.to_string() }
     })?;
+    let is_exec = job.asked.step_index == make::EXEC_STEP;
     let (attempt, check) = check::split(job.asked.attempt);
     Ok(JobView {
         id: job.asked.id,
         task_id: job.asked.task,
-        step_index: job.asked.step_index,
-        attempt,
+        step_index: if is_exec { 0 } else { job.asked.step_index },
+        // Attempts at steps count from 1.
+        attempt: if is_exec { 0 } else { attempt },
         check,
+        exec: is_exec.then_some(attempt),
         status: job.status,
         node_id: job.node,
         result,

@@ -12,7 +12,9 @@ mod components;
 mod continuing;
 mod failure;
 mod judge;
+mod place;
 mod plan;
+mod refine;
 mod review;
 mod review_cap;
 mod route;
@@ -31,7 +33,9 @@ pub use components::{Components, IdentifyComponents};
 pub use continuing::{ContinueRun, Continued};
 pub use failure::{FailureAction, HandleFailure, Handled};
 pub use judge::{JudgeCriteria, Judged, Judgement};
+pub use place::{PlaceJob, Placed};
 pub use plan::{PlanSteps, Planned};
+pub use refine::{AddedCheck, CheckKind, RefineCriteria, Refined};
 pub use review::{Issue, IssueWeight, Review, ReviewArtifact, ReviewVerdict, ToolCheck};
 pub use review_cap::{CapAction, CapDecision, ReviewCapExceeded};
 pub use route::{RouteAmbiguity, Routed};
@@ -62,7 +66,9 @@ pub fn recheck(brain: &Brain, purpose: &str, input: &Value, answer: &Value) -> O
         of::<ContinueRun>,
         of::<HandleFailure>,
         of::<JudgeCriteria>,
+        of::<PlaceJob>,
         of::<PlanSteps>,
+        of::<RefineCriteria>,
         of::<ReviewArtifact>,
         of::<ReviewCapExceeded>,
         of::<RouteAmbiguity>,

@@ -194,10 +194,9 @@ mod tests {
     ) -> ContinueWith {
         let reason = "because".to_owned();
         let answer = answer.map(|with| ContinueAnswer { with, reason, decisions: vec![] });
-        match (Bounds { standstill, may_repeat }).settle(answer) {
-            ContinuationView::Settled { with, .. } => with,
-            other => panic!("{other:?}"),
-        }
+        let view = Bounds { standstill, may_repeat }.settle(answer);
+        let ContinuationView::Settled { with, .. } = view else { panic!("{view:?}") };
+        with
     }
 
     #[test]

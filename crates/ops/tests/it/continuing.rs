@@ -93,10 +93,9 @@ impl Standing {
     }
 
     async fn with(&self, continued: u32) -> ContinueWith {
-        match self.ask(continued).await.unwrap() {
-            ContinuationView::Settled { with, .. } => with,
-            other => panic!("{other:?}"),
-        }
+        let view = self.ask(continued).await.unwrap();
+        let ContinuationView::Settled { with, .. } = view else { panic!("{view:?}") };
+        with
     }
 
     fn handed(&self) -> Vec<(HandoffKind, Value)> {

@@ -141,3 +141,76 @@ impl Decision for ContinueRun {
         format!("{with}: {}", answer.reason)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::has_a_sound_schema;
+    use super::*;
+    use crate::brain::answer::accept;
+
+    fn standing(standstill: Option<Standstill>, attempts: u32) -> ContinueRun {
+        ContinueRun {
+            node: "collect_result".to_owned(),
+            situation: "the node is gone".to_owned(),
+            attempts,
+            standstill,
+            continued: 0,
+            may_repeat: false,
+            if_interrupted: None,
+        }
+    }
+
+    #[test]
+    fn the_schema_takes_what_rules_decide() {
+        has_a_sound_schema(&standing(None, 1));
+    }
+
+    #[test]
+    fn an_interrupted_step_runs_again_only_if_the_task_a_preference_or_a_person_says_so() {
+        let interrupted = standing(Some(Standstill::Interrupted), 1);
+        for (if_interrupted, may_repeat, expected) in [
+            (None, false, ContinueWith::AskPerson),
+            (None, true, ContinueWith::Retry),
+            (Some(IfInterrupted::Ask), true, ContinueWith::AskPerson),
+            (Some(IfInterrupted::Retry), false, ContinueWith::Retry),
+            (Some(IfInterrupted::GiveUp), true, ContinueWith::GiveUp),
+        ] {
+            let question = ContinueRun { if_interrupted, may_repeat, ..interrupted.clone() };
+            let ruling = question.by_rule().unwrap();
+            assert_eq!(ruling.answer.with, expected, "{if_interrupted:?} {may_repeat}");
+        }
+    }
+
+    #[test]
+    fn a_run_goes_on_three_times_and_no_more() {
+        for &standstill in Standstill::ALL {
+            let question = ContinueRun { continued: 3, ..standing(Some(standstill), 4) };
+            assert_eq!(
+                question.by_rule().unwrap().answer.with,
+                ContinueWith::GiveUp,
+                "{standstill}"
+            );
+        }
+        let unstarted = ContinueRun { continued: 2, ..standing(Some(Standstill::NotStarted), 3) };
+        assert_eq!(unstarted.by_rule().unwrap().answer.with, ContinueWith::Retry);
+    }
+
+    #[test]
+    fn a_result_that_was_not_accepted_is_never_taken_as_it_is() {
+        let rejected = standing(Some(Standstill::Rejected), 1);
+
+        assert_eq!(rejected.by_rule(), None);
+        assert_eq!(rejected.fallback().answer.with, ContinueWith::GiveUp);
+        assert!(accept(&rejected, &json!({ "with": "continue", "reason": "r" })).is_err());
+        assert!(accept(&rejected, &json!({ "with": "retry", "reason": "r" })).is_ok());
+    }
+
+    #[test]
+    fn a_run_that_was_tried_often_enough_waits_for_a_person() {
+        let question = |attempts| standing(None, attempts);
+
+        assert_eq!(question(3).by_rule().unwrap().answer.with, ContinueWith::AskPerson);
+        assert_eq!(question(1).by_rule(), None);
+        assert_eq!(question(1).fallback().answer.with, ContinueWith::AskPerson);
+    }
+}

@@ -147,3 +147,57 @@ impl Decision for RefineCriteria {
         format!("{} criteria added: {}", answer.add.len(), answer.reason)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::has_a_sound_schema;
+    use super::*;
+    use crate::brain::answer::accept;
+
+    fn refinement(prose: &[&str]) -> RefineCriteria {
+        let text = |words: &&str| Criterion::Text { description: (*words).to_owned() };
+        RefineCriteria {
+            request: "Write a report".to_owned(),
+            criteria: prose.iter().map(text).collect(),
+            commands: vec!["make report".to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_schema_takes_what_rules_say() {
+        has_a_sound_schema(&refinement(&["reads well"]));
+    }
+
+    #[test]
+    fn prose_that_a_rule_can_check_needs_no_model() {
+        let clear = refinement(&["report.md is created"]);
+        let file = Criterion::FileExists { path: "report.md".to_owned() };
+
+        assert_eq!(clear.with(&clear.by_rule().unwrap().answer), [file.clone()]);
+        let both = refinement(&["report.md is created", "it reads well"]);
+        assert_eq!(both.by_rule(), None);
+        assert_eq!(both.with(&both.fallback().answer), [file, both.criteria[1].clone()]);
+        assert_eq!(refinement(&[]).by_rule(), None);
+    }
+
+    #[test]
+    fn a_model_adds_sound_criteria_to_those_a_person_gave_and_changes_none() {
+        let question = refinement(&["it reads well"]);
+        let said = |kind: &str, value: &str| json!({ "add": [{ "kind": kind, "value": value }], "reason": "r" });
+
+        let good = accept(&question, &said("command_succeeds", "test -s report.md")).unwrap();
+
+        let added = Criterion::CommandSucceeds { command: "test -s report.md".to_owned() };
+        assert_eq!(question.with(&good), [question.criteria[0].clone(), added]);
+        for (kind, value) in [
+            ("output_matches", "("),
+            ("file_exists", "../secret"),
+            ("file_exists", "/etc/passwd"),
+            ("command_succeeds", " "),
+            ("exit_code", "1"),
+            ("text", "it is nice"),
+        ] {
+            assert!(accept(&question, &said(kind, value)).is_err(), "{kind} {value}");
+        }
+    }
+}

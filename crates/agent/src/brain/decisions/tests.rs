@@ -3,7 +3,6 @@
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::Ending;
-use cynode_wire::handoff::ContinueWith;
 use serde_json::json;
 
 use super::*;
@@ -18,7 +17,7 @@ fn kind(ruling: Option<Ruling<Classified>>) -> Option<WorkKind> {
 }
 
 /// Every schema compiles, is an object, and takes what the decision's own fallback says.
-fn has_a_sound_schema<D: Decision>(question: &D) {
+pub(super) fn has_a_sound_schema<D: Decision>(question: &D) {
     let schema = D::schema();
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert_eq!(schema["additionalProperties"], false, "{}", D::PURPOSE);
@@ -48,11 +47,6 @@ fn every_decision_has_a_schema_that_its_own_rules_keep() {
     has_a_sound_schema(&cap(IssueWeight::Major, true));
     has_a_sound_schema(&plan("Make it nice"));
     has_a_sound_schema(&judge(&["it is nice"], 0));
-    has_a_sound_schema(&ContinueRun {
-        node: "plan_steps".to_owned(),
-        situation: "stuck".to_owned(),
-        attempts: 1,
-    });
     has_a_sound_schema(&choose(None));
     has_a_sound_schema(&InterpretSchedule {
         schedule: "nightly".to_owned(),
@@ -334,19 +328,6 @@ fn a_preference_settles_a_choice_if_it_names_one_of_them() {
     assert_eq!(choose(None).fallback().answer.choice, "local");
     let stranger = json!({ "choice": "elsewhere", "reason": "r" });
     assert!(accept(&choose(None), &stranger).is_err());
-}
-
-#[test]
-fn a_run_that_was_tried_often_enough_waits_for_a_person() {
-    let question = |attempts| ContinueRun {
-        node: "collect_result".to_owned(),
-        situation: "the node is gone".to_owned(),
-        attempts,
-    };
-
-    assert_eq!(question(3).by_rule().unwrap().answer.with, ContinueWith::AskPerson);
-    assert_eq!(question(1).by_rule(), None);
-    assert_eq!(question(1).fallback().answer.with, ContinueWith::AskPerson);
 }
 
 #[test]
