@@ -40,6 +40,8 @@ mod kills;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]
+mod placement;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod programs;

@@ -110,10 +110,9 @@ impl Handoffs {
         B: Serialize + Send,
         A: DeserializeOwned + Send,
     {
-        let within = match kind {
-            HandoffKind::Place => self.options.within.min(PLACE_WITHIN),
-            _ => self.options.within,
-        };
+        let is_awaited = kind == HandoffKind::Place;
+        let most = if is_awaited { PLACE_WITHIN } else { Duration::MAX };
+        let within = self.options.within.min(most);
         let deadline = Instant::now() + within;
         let mut open = self.open(kind, subject, within).await?;
         let handoff = written(&Handoff { context: open.context(), body })?;

@@ -217,10 +217,7 @@ pub(super) fn ran(job: &JobView) -> Ran {
     Ran {
         exec_id,
         status: "ended",
-        exit_code: match result.ending {
-            Ending::Exited { code } => Some(code),
-            _ => None,
-        },
+        exit_code: if let Ending::Exited { code } = result.ending { Some(code) } else { None },
         ending: Some(result.ending.describe()),
         stdout,
         stderr,

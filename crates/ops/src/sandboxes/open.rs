@@ -1,5 +1,6 @@
 //! Opening and destroying handles.
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::status::JobStatus;
@@ -11,10 +12,10 @@ use serde::Serialize;
 use super::exec::{Command, make};
 use super::{MAX_EXECS, MAX_OPEN, SandboxError, Sandboxes, of_task, open_task};
 use crate::Caller;
-use crate::nodes::close_job;
+use crate::nodes::{Placing, close_job};
 use crate::signals::Topic;
 use crate::workflow::MAX_WAIT_MS;
-use crate::workflow::make::EXEC_STEP;
+use crate::workflow::make::{EXEC_STEP, Made};
 
 /// The one image of this installation.
 pub const IMAGE: &str = "host";
@@ -58,43 +59,11 @@ impl Sandboxes {
             let fault = "this installation has one image, host: the node's own system, read-only";
             return Err(SandboxError::Invalid(fault.to_owned()));
         }
-        let (task, user, is_new) = (wanted.task, caller.user, wanted.job.is_none());
-        let (caller, now, placing) = (caller.clone(), self.clock.now(), self.placer.placing());
+        let (task, is_new) = (wanted.task, wanted.job.is_none());
+        let (caller, terms) = (caller.clone(), (self.clock.now(), self.placer.placing()));
         let (id, asked) = self
             .store
-            .write(move |tx| {
-                Box::pin(async move {
-                    let (task, run) = open_task(tx, &caller, wanted.task).await?;
-                    let mut asked = vec![];
-                    let id = match wanted.job {
-                        Some(job) => a_job_of(tx, &task, job).await?,
-                        None => {
-                            let node = place(tx, &task, wanted.node.as_deref()).await?;
-                            bounded(tx, &task).await?;
-                            let command = Command::opening(node);
-                            let made = make(tx, (&task, run), command, placing).await?;
-                            asked = made.asked;
-                            made.id
-                        }
-                    };
-                    let sandbox = Sandbox {
-                        id,
-                        task: task.asked.id,
-                        made_by: user,
-                        node: None,
-                        created_at: now,
-                        destroyed_at: None,
-                    };
-                    if wanted.job.is_some() && tx.sandbox_get(id).await?.is_none() {
-                        bounded(tx, &task).await?;
-                    }
-                    tx.sandbox_insert(&sandbox).await?;
-                    if of_task(tx, sandbox.task, id).await?.destroyed_at.is_some() {
-                        return Err(SandboxError::Destroyed);
-                    }
-                    Ok((id, asked))
-                })
-            })
+            .write(move |tx| Box::pin(async move { open(tx, &caller, wanted, terms).await }))
             .await?;
         self.placer.ask(asked);
         self.signals.send(Topic::Jobs);
@@ -157,6 +126,41 @@ impl Sandboxes {
     }
 }
 
+/// Keeps a handle; gives its id, and the jobs about whose place somebody is to be asked.
+async fn open(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: OpenSandbox,
+    (now, placing): (DateTime<Utc>, Placing),
+) -> Result<(JobId, Vec<JobId>), SandboxError> {
+    let (task, run) = open_task(tx, caller, wanted.task).await?;
+    let made = if let Some(job) = wanted.job {
+        let id = a_job_of(tx, &task, job).await?;
+        if let Some(known) = tx.sandbox_get(id).await? {
+            let is_there = known.destroyed_at.is_none();
+            return if is_there { Ok((id, vec![])) } else { Err(SandboxError::Destroyed) };
+        }
+        Made { id, asked: vec![] }
+    } else {
+        let node = place(tx, &task, wanted.node.as_deref()).await?;
+        make(tx, (&task, run), Command::opening(node), placing).await?
+    };
+    if tx.sandbox_count(task.asked.id).await? >= MAX_OPEN {
+        let fault = format!("the task has {MAX_OPEN} sandboxes in use: destroy one first");
+        return Err(SandboxError::TooMany(fault));
+    }
+    let sandbox = Sandbox {
+        id: made.id,
+        task: task.asked.id,
+        made_by: caller.user,
+        node: None,
+        created_at: now,
+        destroyed_at: None,
+    };
+    tx.sandbox_insert(&sandbox).await?;
+    Ok((made.id, made.asked))
+}
+
 /// A queued command never starts; a running one is stopped by its node.
 async fn stop_execs(tx: &mut Tx, sandbox: JobId) -> Result<(), SandboxError> {
     let mut is_revoked = false;
@@ -178,14 +182,6 @@ async fn stop_execs(tx: &mut Tx, sandbox: JobId) -> Result<(), SandboxError> {
         tx.policy_touch().await?;
     }
     Ok(())
-}
-
-async fn bounded(tx: &mut Tx, task: &Task) -> Result<(), SandboxError> {
-    if tx.sandbox_count(task.asked.id).await? < MAX_OPEN {
-        return Ok(());
-    }
-    let fault = format!("the task has {MAX_OPEN} sandboxes in use: destroy one first");
-    Err(SandboxError::TooMany(fault))
 }
 
 async fn a_job_of(tx: &mut Tx, task: &Task, id: JobId) -> Result<JobId, SandboxError> {

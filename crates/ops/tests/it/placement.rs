@@ -1,0 +1,369 @@
+//! Where work runs: what the project manager chooses, and what is done without it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::{HolderId, JobId, TaskId};
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
+use cynode_ops::handoff::{
+    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+};
+use cynode_ops::runs::Runs;
+use cynode_ops::sandboxes::{Exec, OpenSandbox, SandboxError, Sandboxes};
+use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
+use cynode_store::{DecisionStore, Job, JobStore};
+use cynode_testkit::query;
+use cynode_wire::handoff::HandoffKind;
+use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::page::PageQuery;
+use cynode_wire::tasks::CreateTask;
+use cynode_wire::workflow::{DispatchStep, Hold, StartRun};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// Chooses as it was told, or never.
+struct Chooser {
+    node: Option<&'static str>,
+    asked: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl ProjectManager for Chooser {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        assert_eq!(kind, HandoffKind::Place);
+        self.asked.lock().unwrap().push(handoff["body"].clone());
+        let Some(node) = self.node else {
+            return Err(HandoffError::Failed("it has no opinion".to_owned()));
+        };
+        let record = json!({
+            "purpose": "place_job", "by": "rule", "reason": format!("{node}: I like it"),
+            "input_hash": "00",
+        });
+        Ok(json!({ "node_slug": node, "reason": "I like it", "decisions": [record] }))
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("it only chooses".to_owned()))
+    }
+}
+
+struct Places {
+    world: World,
+    tasks: Tasks,
+    workflow: Workflow,
+    nodes: Nodes,
+    sandboxes: Sandboxes,
+    manager: Arc<Chooser>,
+}
+
+impl Places {
+    /// An installation with these nodes, whose project manager chooses `node`.
+    async fn new(slugs: &[&str], node: Option<&'static str>) -> Self {
+        let manager = Arc::new(Chooser { node, asked: Mutex::default() });
+        Self::with(slugs, manager.clone(), manager).await
+    }
+
+    async fn with(slugs: &[&str], asked: Arc<dyn ProjectManager>, manager: Arc<Chooser>) -> Self {
+        let world = World::new().await;
+        let signals = Signals::new(world.store.engine());
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let shared = (store.clone(), clock.clone() as _, signals.clone());
+        let handoffs = Handoffs::new(shared.clone(), asked, HandoffOptions::default());
+        let placer = Placer::by_rule(shared.clone()).asking(handoffs);
+        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let its = Self {
+            tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
+            workflow: Workflow::new(store.clone(), clock.clone(), signals.clone())
+                .placed_by(placer.clone()),
+            nodes: Nodes::new(store, clock, signals, 60_000).placed_by(placer.clone()),
+            sandboxes: Sandboxes::new(shared, placer),
+            manager,
+            world,
+        };
+        for slug in slugs {
+            let caller = its.join(slug).await;
+            its.poll(&caller).await;
+        }
+        its
+    }
+
+    async fn join(&self, slug: &str) -> NodeCaller {
+        let sandbox = SandboxLevel {
+            supported: true,
+            backend: "namespaces".to_owned(),
+            features: vec![],
+            reason: None,
+        };
+        let capabilities = Capabilities {
+            os: "linux".to_owned(),
+            arch: "x86_64".to_owned(),
+            cpu_cores: 2,
+            memory_mib: 4096,
+            sandbox,
+            max_concurrency: 4,
+        };
+        let node_slug = slug.to_owned();
+        let node = self.nodes.register(RegisterNode { node_slug, capabilities }).await.unwrap();
+        NodeCaller { node: node.node_id, slug: slug.to_owned() }
+    }
+
+    async fn poll(&self, node: &NodeCaller) -> PollView {
+        let request = Poll { holding: vec![], free_slots: 4, wait_ms: 0 };
+        self.nodes.poll(node, request).await.unwrap()
+    }
+
+    async fn task(&self, more: Value) -> TaskId {
+        let mut body = json!({ "input_mode": "commands", "commands": ["true"] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body: CreateTask = serde_json::from_value(body).unwrap();
+        self.tasks.create(&self.world.bob, body).await.unwrap().id
+    }
+
+    async fn hold(&self, task_id: TaskId) -> Hold {
+        let holder_id = HolderId::generate();
+        let start = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+        self.workflow.start(&start).await.unwrap().hold
+    }
+
+    async fn step(&self, hold: Hold, step_index: u32) -> JobId {
+        let action = Action::Command { line: "true".to_owned() };
+        let step = Step { action, expected_outputs: vec![] };
+        let body = DispatchStep { hold, step_index, attempt: 1, step };
+        self.workflow.dispatch(body).await.unwrap().job_id
+    }
+
+    async fn job(&self, id: JobId) -> Job {
+        let read: Result<_, cynode_store::Error> =
+            self.world.store.read(move |tx| Box::pin(async move { tx.job_get(id).await })).await;
+        read.unwrap().unwrap()
+    }
+
+    /// The name of the node that a job is given, once it is.
+    async fn place(&self, id: JobId) -> String {
+        loop {
+            if let Some(node) = self.job(id).await.node {
+                return self.nodes.get(&node.to_string()).await.unwrap().node_slug;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// By what and why jobs of a task were placed.
+    async fn decisions(&self, task: TaskId) -> Vec<(String, String)> {
+        let read: Result<_, cynode_store::Error> = self
+            .world
+            .store
+            .read(move |tx| Box::pin(async move { tx.decision_list(task, 100).await }))
+            .await;
+        let placed = read.unwrap().into_iter().filter(|made| made.purpose == "place_job");
+        placed.map(|made| (made.decided_by, made.reason)).collect()
+    }
+
+    async fn query(&self, sql: &str) -> Vec<Vec<String>> {
+        query(&format!("sqlite:{}", self.world.data.path().join("t.db").display()), sql).await
+    }
+}
+
+#[tokio::test]
+async fn where_several_nodes_could_take_a_task_the_project_manager_chooses() {
+    let its = Places::new(&["a", "b"], Some("b")).await;
+    let task = its.task(json!({})).await;
+    let hold = its.hold(task).await;
+
+    let first = its.step(hold, 0).await;
+
+    assert_eq!(its.place(first).await, "b");
+    let second = its.step(hold, 1).await;
+    assert_eq!(its.place(second).await, "b");
+    let asked = its.manager.asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 1, "the workspace of a task is in one place: {asked:?}");
+    let slugs: Vec<_> = asked[0]["candidates"].as_array().unwrap().iter().collect();
+    assert_eq!((&slugs[0]["node_slug"], &slugs[1]["node_slug"]), (&json!("a"), &json!("b")));
+    assert_eq!((&slugs[0]["room"], &slugs[0]["cpu_cores"]), (&json!(4), &json!(2)));
+    let placed = its.query("SELECT data FROM events WHERE kind = 'job.placed'").await;
+    assert_eq!(placed.len(), 1);
+    let data: Value = serde_json::from_str(&placed[0][0]).unwrap();
+    assert_eq!((&data["node"], &data["by"]), (&json!("b"), &json!("rule")));
+}
+
+#[tokio::test]
+async fn a_run_is_explained_with_who_chose_its_node() {
+    let its = Places::new(&["a", "b"], Some("b")).await;
+    let task = its.task(json!({})).await;
+    let hold = its.hold(task).await;
+    let job = its.step(hold, 0).await;
+    its.place(job).await;
+    let dispatched = json!({
+        "hold": hold, "sequence": 1, "last_node_id": "dispatch_step", "edge": "dispatched",
+        "state": {}, "duration_ms": 1, "step_index": 0, "job_id": job,
+    });
+    its.workflow.checkpoint(serde_json::from_value(dispatched).unwrap()).await.unwrap();
+    let run = its.query("SELECT id FROM runs").await.concat().concat();
+
+    let (runs, query) = (Runs::new(its.world.store.clone()), PageQuery::default());
+    let explained = runs.explain(&its.world.bob, &run, &query).await.unwrap().items;
+
+    let made = its.decisions(task).await;
+    assert_eq!(made, [("rule".to_owned(), "b: I like it".to_owned())]);
+    assert_eq!(explained[0].made_by, "project manager, rule: b: I like it");
+    assert!(explained[0].led_to.ends_with("on node b"), "{explained:?}");
+}
+
+#[tokio::test]
+async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record() {
+    for chosen in [None, Some("nowhere")] {
+        let its = Places::new(&["a", "b"], chosen).await;
+        let task = its.task(json!({})).await;
+
+        let job = its.step(its.hold(task).await, 0).await;
+
+        assert_eq!(its.place(job).await, "a");
+        let decisions = its.decisions(task).await;
+        let fallback = decisions.iter().find(|(by, _)| by == "fallback").unwrap();
+        assert!(fallback.1.starts_with("a: the least loaded node, because"), "{fallback:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over() {
+    let its = Places::new(&["a", "b"], None).await;
+    let task = its.task(json!({})).await;
+    let job = its.step(its.hold(task).await, 0).await;
+    its.place(job).await;
+    // As if the process had died right after it wrote that it asks.
+    let lost = "UPDATE jobs SET node_id = NULL, place_until = created_at - 1";
+    its.query(lost).await;
+    let late = "UPDATE jobs SET place_until = created_at + 3600000000";
+
+    its.query(late).await;
+    let node = its.join("a").await;
+    assert_eq!(its.poll(&node).await, PollView::default(), "it is waited for");
+    its.query(lost).await;
+    let news = its.poll(&node).await;
+
+    assert_eq!(news.assignments.len(), 1, "{news:?}");
+    let last = its.decisions(task).await.pop().unwrap();
+    assert!(last.0 == "fallback" && last.1.contains("did not say in time"), "{last:?}");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_where_there_is_nothing_to_choose() {
+    let its = Places::new(&["a"], Some("a")).await;
+    let task = its.task(json!({})).await;
+    let job = its.step(its.hold(task).await, 0).await;
+    assert!(its.job(job).await.node.is_some(), "it is placed at once");
+
+    its.join("b").await;
+    let pinned = its.task(json!({ "node": "b" })).await;
+    let waiting = its.step(its.hold(pinned).await, 0).await;
+
+    assert!(its.job(waiting).await.node.is_none(), "its node has not polled");
+    let view = its.tasks.get(&its.world.bob, &pinned.to_string()).await.unwrap();
+    assert_eq!(view.node.as_deref(), Some("b"));
+    assert!(view.blocked_reason.unwrap().contains("waits for node \"b\", which is away"));
+    let node = its.join("b").await;
+    assert_eq!(its.poll(&node).await.assignments[0].job_id, waiting);
+    assert!(its.manager.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
+    let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
+    let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
+    let task = its.task(json!({})).await;
+
+    let job = its.step(its.hold(task).await, 0).await;
+
+    assert!(its.job(job).await.node.is_some());
+    assert_eq!(its.decisions(task).await, []);
+}
+
+#[tokio::test]
+async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
+    let its = Places::new(&["anvil", "mill"], None).await;
+    let body = json!({ "input_mode": "commands", "commands": ["true"], "node": "moon" });
+    let body = serde_json::from_value(body).unwrap();
+
+    let fault = its.tasks.create(&its.world.bob, body).await.unwrap_err().to_string();
+
+    assert_eq!(fault, "there is no node \"moon\"; there are: anvil, mill");
+}
+
+#[tokio::test]
+async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run() {
+    let its = Places::new(&["a", "b"], Some("b")).await;
+    let task = its.task(json!({})).await;
+    let hold = its.hold(task).await;
+    let open = OpenSandbox { task, job: None, image: None, node: None };
+    let opening = its.sandboxes.create(&its.world.bob, open);
+    let working = async {
+        // The step is made while nobody knows where the sandbox will be.
+        let (step, node) = (its.step(hold, 0).await, its.join("a").await);
+        while its.job(step).await.node.is_none() {
+            its.poll(&node).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let place = its.place(step).await;
+        its.query("UPDATE jobs SET status = 'completed', closed = 1").await;
+        place
+    };
+
+    let (opened, place) = tokio::join!(opening, working);
+
+    assert_eq!((opened.unwrap().node_slug.as_deref(), place.as_str()), (Some("b"), "b"));
+    assert_eq!(its.manager.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn sandboxes_and_commands_of_a_task_are_bounded() {
+    let its = Places::new(&[], None).await;
+    let task = its.task(json!({})).await;
+    let job = its.step(its.hold(task).await, 0).await;
+    let open = OpenSandbox { task, job: Some(job), image: None, node: None };
+    let sandbox = its.sandboxes.create(&its.world.bob, open.clone()).await.unwrap().job_id;
+    let exec = |key: Option<&str>| Exec {
+        task,
+        sandbox,
+        command: "true".to_owned(),
+        argv: None,
+        timeout_s: None,
+        wait_ms: Some(0),
+        key: key.map(str::to_owned),
+    };
+    let bob = &its.world.bob;
+    let first = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    assert_eq!(first.status, "running");
+    for _ in 1..8 {
+        its.sandboxes.exec(bob, exec(None)).await.unwrap();
+    }
+
+    let ninth = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
+    let again = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    let image = OpenSandbox { image: Some("debian".to_owned()), ..open.clone() };
+    let image = its.sandboxes.create(bob, image).await.unwrap_err();
+    let destroyed = its.sandboxes.destroy(bob, (task, sandbox)).await.unwrap();
+
+    assert!(matches!(ninth, SandboxError::TooMany(_)), "{ninth}");
+    assert_eq!(again.exec_id, first.exec_id);
+    assert!(image.to_string().contains("one image, host"), "{image}");
+    assert!(destroyed && !its.sandboxes.destroy(bob, (task, sandbox)).await.unwrap());
+    let ended = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    assert_eq!((ended.status, ended.ending.as_deref()), ("ended", Some("was canceled")));
+    let after = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
+    assert!(matches!(after, SandboxError::Destroyed), "{after}");
+    let elsewhere = its.sandboxes.create(bob, open).await.unwrap_err();
+    assert!(matches!(elsewhere, SandboxError::Destroyed), "{elsewhere}");
+    assert!(!its.job(job).await.status.is_terminal(), "a step is none of its commands");
+}
