@@ -87,6 +87,7 @@ mod tests {
             run: None,
             job: None,
             session: None,
+            schedule_run: None,
             expires_at,
         })
     }
