@@ -12,7 +12,9 @@ mod desk;
 mod find;
 mod functions;
 mod intent;
+mod recurring;
 mod rules;
+mod schedules;
 mod show;
 mod teller;
 

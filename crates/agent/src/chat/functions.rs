@@ -16,6 +16,7 @@ const LOOKS: &[&str] = &[
     "logs",
     "result",
     "history",
+    "runs",
     "effective",
     "retrieve",
     "fetch",

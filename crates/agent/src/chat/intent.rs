@@ -3,6 +3,7 @@
 //! Only the words of the person's own last turn are read. Whatever does not clearly ask for
 //! something is [`Intent::Unclear`]: rules never guess at a change.
 
+use super::recurring::{Recurring, recurring};
 use crate::brain::decisions::explicit_commands;
 
 /// What a person wants.
@@ -26,6 +27,10 @@ pub(super) enum Intent {
     CreateTask(String),
     /// A task that runs commands.
     RunCommands(Vec<String>),
+    /// Commands that are run again and again.
+    Recurring(Recurring),
+    /// The schedules.
+    Schedules,
     /// A project of this name.
     CreateProject(String),
     /// A verb without the task that it is about.
@@ -74,6 +79,8 @@ const POLITE: &[&str] = &[
 const HELP: &[&str] =
     &["help", "hi", "hello", "hey", "commands", "what can you do", "how does this work", "usage"];
 const PROJECTS: &[&str] = &["projects", "my projects", "all projects", "which projects are there"];
+const SCHEDULES: &[&str] =
+    &["schedules", "my schedules", "all schedules", "which schedules are there", "the schedules"];
 const NODES: &[&str] = &["nodes", "all nodes", "workers", "worker nodes", "the nodes"];
 const OVERVIEW: &[&str] = &[
     "status",
@@ -167,6 +174,9 @@ pub(super) fn intent(text: &str) -> Intent {
         return Intent::RunCommands(vec![command.trim().to_owned()]);
     }
     let text = polite(text.trim());
+    if let Some(recurring) = recurring(text) {
+        return Intent::Recurring(recurring);
+    }
     let commands = explicit_commands(text);
     if !commands.is_empty() {
         return Intent::RunCommands(commands);
@@ -187,6 +197,9 @@ fn question(lower: &str) -> Option<Intent> {
     }
     if is(PROJECTS) {
         return Some(Intent::Projects);
+    }
+    if is(SCHEDULES) {
+        return Some(Intent::Schedules);
     }
     if is(NODES) {
         return Some(Intent::Nodes);
@@ -370,6 +383,7 @@ mod tests {
             ("which tasks have failed", Intent::Tasks(Some("failed"))),
             ("list runs", Intent::Tasks(None)),
             ("nodes", Intent::Nodes),
+            ("list my schedules", Intent::Schedules),
             ("How is it going?", Intent::Overview),
             ("status", Intent::Overview),
             ("What is waiting for me?", Intent::Waiting),
@@ -394,6 +408,7 @@ mod tests {
             ("task: wash the car", Intent::CreateTask(text("wash the car"))),
             ("Could you add a task: sweep", Intent::CreateTask(text("sweep"))),
             ("run `make test`", Intent::RunCommands(vec![text("make test")])),
+            ("run `make test` every blue moon", Intent::Recurring(Recurring::WhenUnclear)),
             ("run: make test", Intent::RunCommands(vec![text("make test")])),
             ("/run make test", Intent::RunCommands(vec![text("make test")])),
             ("$ make\n$ make test", Intent::RunCommands(vec![text("make"), text("make test")])),

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::desk::Desk;
 use super::find::{self, Found};
 use super::intent::{Intent, Wish};
-use super::show;
+use super::recurring::Recurring;
+use super::{schedules, show};
 use crate::AgentError;
 use crate::context::untrusted::inline;
 
@@ -27,6 +28,7 @@ pub(super) const HELP: &str = "I answer from what is on record, and do what you 
 - `status of NAME`, `logs of NAME`, `runs of NAME`
 - `what is waiting for me?`, `answer NAME with COMMANDS`, `decline NAME`
 - `create task: WHAT IS TO BE DONE`, `run: COMMAND`, `create project NAME`
+- ``every day at 3 run `COMMAND` ``, `schedules`
 - `cancel NAME`
 ";
 
@@ -58,6 +60,15 @@ pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, Agen
         Intent::RunCommands(lines) => {
             create(desk, json!({ "input_mode": "commands", "commands": lines })).await
         }
+        Intent::Recurring(Recurring::Clear { pace, commands }) => {
+            schedules::create(desk, pace, commands).await
+        }
+        Intent::Recurring(Recurring::WhenUnclear) => Ok(
+            "I did nothing: it is not clear to me when that is to run. Say it like ``every day at 3 run \
+             `COMMAND` `` or ``run `COMMAND` every 15 minutes``; `cynork schedule create --help` shows more.\n"
+                .to_owned(),
+        ),
+        Intent::Schedules => schedules::list(desk).await,
         Intent::CreateProject(name) => create_project(desk, name).await,
         Intent::About(wish, name) => match find::task(desk, name).await? {
             Found::One(task) => about(desk, wish, &task).await,

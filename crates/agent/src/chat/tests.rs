@@ -65,6 +65,27 @@ fn decisions(events: &[ChatEvent]) -> &[DecisionRecord] {
 }
 
 #[tokio::test]
+async fn by_rule_a_command_for_every_day_becomes_a_schedule_and_is_not_run_now() {
+    let schedule = json!({
+        "id": ID, "name": "make-clean", "owner_id": ID, "project_id": ID, "state": "active",
+        "cron": "0 3 * * *", "time_zone": "UTC", "enabled": true, "if_missed": "once",
+        "overlap": "skip", "next_due_at": "2026-11-16T03:00:00Z",
+        "next_due_local": "2026-11-16T03:00:00+00:00",
+        "created_at": "2026-11-15T12:00:00Z", "updated_at": "2026-11-15T12:00:00Z",
+    });
+    let shelf = Shelf::new([("db.schedule.create", Ok(schedule))]);
+
+    let events = converse(work(&shelf, None), "run `make clean` every day at 3").await;
+
+    let (tool, made) = &shelf.called()[0];
+    assert_eq!((tool.as_str(), shelf.called().len()), ("db.schedule.create", 1));
+    assert_eq!((&made["cron"], &made["name"]), (&json!("0 3 * * *"), &json!("make clean")));
+    assert_eq!(made["task"]["commands"], json!(["make clean"]));
+    let said = text(&events);
+    assert!(said.contains("due next 2026-11-16 03:00:00+00:00 (UTC)"), "{said}");
+}
+
+#[tokio::test]
 async fn by_rule_questions_are_answered_from_live_state() {
     let shelf = Shelf::new([("db.task.list", Ok(page(&[task("wash", "running")])))]);
 
