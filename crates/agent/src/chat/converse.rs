@@ -197,7 +197,7 @@ impl Conversation<'_> {
 
 /// Whether an application asks about a conversation instead of a person in one: chat windows ask the
 /// model of a conversation for its title or tags in the background, and quote what the person said.
-/// Nothing must be done a second time because of that. The form is that of Open WebUI.
+/// Nothing must be done a second time because of that. The form is that of `Open WebUI`.
 fn is_chore(turns: &[Turn]) -> bool {
     let words = super::last_words(turns);
     words.starts_with("### Task:") && words.contains("<chat_history>")

@@ -5,6 +5,7 @@
 //! conversations of one user in one project do not mix.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId};
 use cynode_store::{ChatRecord, ChatRecordStore, ProjectStore, ThreadMessage, ThreadStore, Tx};
@@ -136,10 +137,11 @@ impl Past {
         else {
             return Ok(None);
         };
-        if !self.threads.contains_key(&thread) {
-            self.threads.insert(thread, tx.thread_tail(thread, MAX_MESSAGES).await?);
-        }
-        Ok(self.threads.get(&thread).and_then(|messages| read(messages, &record)))
+        let messages = match self.threads.entry(thread) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(tx.thread_tail(thread, MAX_MESSAGES).await?),
+        };
+        Ok(read(messages, &record))
     }
 }
 

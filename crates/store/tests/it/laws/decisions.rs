@@ -69,7 +69,7 @@ pub(crate) async fn decisions_are_paged_newest_first_by_user_and_by_task(store: 
     let all = look!(world.store, tx => tx.decision_page(DecisionFilter::default(), None, 1).await);
 
     assert_eq!(page, [third.clone(), second]);
-    assert_eq!(rest, [first.clone()]);
+    assert_eq!(rest, std::slice::from_ref(&first));
     assert_eq!(about, [third, first]);
     assert_eq!(all, [theirs]);
 }
