@@ -3,7 +3,7 @@
 //! A sandbox is a handle on the workspace of a task on its node, known by the id of the job that
 //! opened it. Every command is a job of its own in that workspace (ADR 19), so that confinement,
 //! limits, logs, cancellation and what happens when a process dies are those of jobs. They are none
-//! of the run's steps: see [`crate::workflow::make::EXEC_STEP`].
+//! of the run's steps: see `EXEC_STEP` in `workflow/make.rs`.
 
 mod exec;
 mod files;

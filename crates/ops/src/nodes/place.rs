@@ -2,7 +2,7 @@
 //!
 //! The question is asked beside the request that made the job. The job's row says until when it is
 //! waited for, so that whatever becomes of this process or of the project manager, the job goes to
-//! some node soon: [`super::assign`] takes it then.
+//! some node soon: `assign.rs` takes it then.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{DecisionId, JobId};
