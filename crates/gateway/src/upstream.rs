@@ -23,7 +23,6 @@ mod message;
 mod pool;
 mod seat;
 mod site;
-mod sse;
 mod stdio;
 
 #[cfg(test)]

@@ -10,6 +10,10 @@ pub struct Event {
     pub name: Option<String>,
     /// What it says, lines separated by line feeds.
     pub data: String,
+    /// Where to go on from after a break.
+    pub id: Option<String>,
+    /// How long to wait before coming back, in milliseconds.
+    pub retry_ms: Option<u64>,
 }
 
 /// An event is larger than what is read.
@@ -26,12 +30,21 @@ pub struct Reader {
     /// The last line ended with a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     limit: usize,
+    /// Whether an event counts that says nothing but where or when to go on.
+    is_following: bool,
 }
 
 impl Reader {
     /// Reads events of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { line: vec![], event: Event::default(), has_data: false, after_return: false, limit }
+        let (line, event) = (vec![], Event::default());
+        Self { line, event, has_data: false, after_return: false, limit, is_following: false }
+    }
+
+    /// The same, for whoever comes back to a stream that broke: events that say nothing but where or
+    /// when to go on are given out too.
+    pub fn following(limit: usize) -> Self {
+        Self { is_following: true, ..Self::new(limit) }
     }
 
     /// Takes a piece of the stream; the events that it completes are handed to `found`.
@@ -65,7 +78,8 @@ impl Reader {
     fn end_line(&mut self) -> Option<Event> {
         if self.line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            return std::mem::take(&mut self.has_data).then_some(event);
+            let is_place = self.is_following && (event.id.is_some() || event.retry_ms.is_some());
+            return (std::mem::take(&mut self.has_data) || is_place).then_some(event);
         }
         let line = String::from_utf8_lossy(&self.line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
@@ -78,6 +92,8 @@ impl Reader {
                 self.event.data.push_str(value);
             }
             "event" => self.event.name = Some(value.to_owned()),
+            "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
+            "retry" => self.event.retry_ms = value.parse().ok(),
             _ => {}
         }
         self.line.clear();
@@ -101,20 +117,45 @@ mod tests {
     }
 
     fn data(text: &str) -> Event {
-        Event { name: None, data: text.to_owned() }
+        Event { data: text.to_owned(), ..Event::default() }
     }
 
     #[test]
     fn lines_of_data_are_joined_and_comments_are_skipped() {
         let events = read([b": ping\r\n\r\nevent: x\rdata: {\"a\":\r\ndata:1}\r\r\ndata: y\n\n"]);
 
-        let first = Event { name: Some("x".to_owned()), data: "{\"a\":\n1}".to_owned() };
+        let first = Event { name: Some("x".to_owned()), ..data("{\"a\":\n1}") };
         assert_eq!(events, [first, data("y")]);
     }
 
     #[test]
     fn an_event_that_was_not_ended_is_not_given_out() {
         assert_eq!(read([b"data: whole\n\ndata: begun\n"]), [data("whole")]);
+    }
+
+    #[test]
+    fn an_event_may_say_only_where_to_go_on_to_whoever_comes_back() {
+        let stream = b"id: 7\nretry: 250\ndata:\n\nid: 8\n\nid: a\0b\n\nevent: x\n\n";
+        let first = Event { id: Some("7".to_owned()), retry_ms: Some(250), ..Event::default() };
+        let second = Event { id: Some("8".to_owned()), ..Event::default() };
+        let mut events = vec![];
+
+        Reader::following(1000).push(stream, |event| events.push(event)).unwrap();
+
+        assert_eq!(events, [first.clone(), second]);
+        assert_eq!(read([stream]), [first]);
+    }
+
+    #[test]
+    fn events_are_put_together_however_they_are_cut() {
+        let stream =
+            b": hello\r\n\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\n";
+
+        let whole = read([stream]);
+
+        let message = Event { name: Some("message".to_owned()), ..data("{\"a\":\n1}") };
+        assert_eq!(whole, [message, data("x")]);
+        assert_eq!(read(stream.chunks(1)), whole);
     }
 
     #[test]
@@ -132,7 +173,7 @@ mod tests {
         fn any_cutting_of_the_bytes_gives_the_same_events(
             stream in prop::collection::vec(
                 prop::sample::select(vec![
-                    "data: a", "data:b", "data", "event: e", ": c", "id: 1", "\n", "\r", "\r\n", "\n\n",
+                    "data: a", "data:b", "data", "event: e", ": c", "id: 1", "retry: 2", "\n", "\r", "\r\n", "\n\n",
                     "\u{e9}", "data: \u{1f600}", "[DONE]",
                 ]),
                 0..40,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use cynode_wire::sse::{Event, Reader};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
@@ -11,7 +12,6 @@ use serde_json::value::RawValue;
 use super::super::hub::{Heard, Hub};
 use super::super::link::LinkError;
 use super::super::message::{Incoming, Outgoing};
-use super::super::sse::{Event, Reader};
 use super::endpoint::{Endpoint, Voice, too_large};
 use super::transport::{Answer, Wanted};
 use crate::seams::UpstreamError;
@@ -83,7 +83,7 @@ async fn until_answer(
     (request, hub): (&Outgoing, &Arc<Hub>),
     place: &mut Place,
 ) -> Result<Option<Box<RawValue>>, LinkError> {
-    let mut reader = Reader::new(endpoint.options.max_response_bytes);
+    let mut reader = reader(endpoint);
     let mut events = vec![];
     let is_endless = request.method == "subscriptions/listen";
     loop {
@@ -139,7 +139,7 @@ pub(super) async fn stand(endpoint: &Endpoint, voice: &ArcSwap<Voice>, hub: &Arc
 
 /// Hears a stream to its end; what cannot be read ends it, too.
 async fn hear_all(endpoint: &Endpoint, mut response: Answer, hub: &Arc<Hub>, place: &mut Place) {
-    let mut reader = Reader::new(endpoint.options.max_response_bytes);
+    let mut reader = reader(endpoint);
     let mut events = vec![];
     while let Ok(Some(chunk)) = response.chunk().await {
         if push(&mut reader, &chunk, &mut events, endpoint).is_err() {
@@ -153,13 +153,19 @@ async fn hear_all(endpoint: &Endpoint, mut response: Answer, hub: &Arc<Hub>, pla
     }
 }
 
+/// A few bytes more than the limit are the names of the fields.
+fn reader(endpoint: &Endpoint) -> Reader {
+    Reader::following(endpoint.options.max_response_bytes.saturating_add(64))
+}
+
 fn push(
     reader: &mut Reader,
     chunk: &[u8],
     events: &mut Vec<Event>,
     endpoint: &Endpoint,
 ) -> Result<(), LinkError> {
-    reader.push(chunk, events).map_err(|_| too_large(endpoint.options.max_response_bytes))
+    let read = reader.push(chunk, |event| events.push(event));
+    read.map_err(|_| too_large(endpoint.options.max_response_bytes))
 }
 
 async fn listen(
