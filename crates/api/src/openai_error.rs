@@ -22,7 +22,8 @@ const KIND: &str = "cynodeai_error";
 #[derive(Debug)]
 pub(crate) struct OpenAiError {
     status: StatusCode,
-    body: ErrorBody,
+    /// Boxed, since few answers are refusals and all have room for one.
+    body: Box<ErrorBody>,
     retry_after_s: Option<u64>,
 }
 
@@ -40,7 +41,8 @@ impl OpenAiError {
         kind: &str,
         code: &str,
     ) -> Self {
-        Self { status, body: ErrorBody::new(message, kind, code), retry_after_s: None }
+        let body = Box::new(ErrorBody::new(message, kind, code));
+        Self { status, body, retry_after_s: None }
     }
 
     pub(crate) fn invalid(message: String) -> Self {
@@ -64,7 +66,7 @@ impl OpenAiError {
     }
 
     pub(crate) fn at(mut self, param: &str) -> Self {
-        self.body = self.body.at(param);
+        self.body.error.param = Some(param.to_owned());
         self
     }
 }
