@@ -190,7 +190,11 @@ async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
     let eve = CreateUser { handle, password, is_admin: false };
     let eve = system.client.user_create(&eve).await.unwrap().id;
 
-    let job_id = serde_json::from_value(made["job_id"].clone()).unwrap();
+    let waiting = json!({
+        "task_id": task, "job_id": made["job_id"], "command": "sleep 60", "wait_ms": 0,
+    });
+    let begun = manager.mcp_call("sandbox.exec", &waiting).await.unwrap().structured.unwrap();
+    let job_id = serde_json::from_value(begun["exec_id"].clone()).unwrap();
     let in_a_job = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
     let strangers = [
         agent(&system, AgentType::Pa, Some(task)).await,
@@ -207,10 +211,6 @@ async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
         }
     }
 
-    let waiting = json!({
-        "task_id": task, "job_id": made["job_id"], "command": "sleep 60", "wait_ms": 0,
-    });
-    manager.mcp_call("sandbox.exec", &waiting).await.unwrap();
     system.client.task_cancel(&task.to_string()).await.unwrap();
     let is_over = async || {
         let jobs = system.client.task_result(&task.to_string()).await.unwrap().jobs;
