@@ -10,7 +10,7 @@ use cynode_domain::plan::Step;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
 };
-use cynode_ops::runs::Runs;
+use cynode_ops::runs::{Runs, Voice};
 use cynode_ops::sandboxes::{Exec, OpenSandbox, SandboxError, Sandboxes};
 use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
 use cynode_store::{DecisionStore, Job, JobStore};
@@ -254,8 +254,8 @@ async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over()
     let news = its.poll(&node).await;
 
     assert_eq!(news.assignments.len(), 1, "{news:?}");
-    let last = its.decisions(task).await.pop().unwrap();
-    assert!(last.0 == "fallback" && last.1.contains("did not say in time"), "{last:?}");
+    let (by, reason) = its.decisions(task).await.pop().unwrap();
+    assert!(by == "fallback" && reason.contains("did not say in time"), "{by}: {reason}");
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run
     let task = its.task(json!({})).await;
     let hold = its.hold(task).await;
     let open = OpenSandbox { task, job: None, image: None, node: None };
-    let opening = its.sandboxes.create(&its.world.bob, open);
+    let opening = its.sandboxes.create((&its.world.bob, Voice::Person), open);
     let working = async {
         // The step is made while nobody knows where the sandbox will be.
         let (step, node) = (its.step(hold, 0).await, its.join("a").await);
@@ -332,7 +332,8 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
     let task = its.task(json!({})).await;
     let job = its.step(its.hold(task).await, 0).await;
     let open = OpenSandbox { task, job: Some(job), image: None, node: None };
-    let sandbox = its.sandboxes.create(&its.world.bob, open.clone()).await.unwrap().job_id;
+    let sandbox =
+        its.sandboxes.create((&its.world.bob, Voice::Person), open.clone()).await.unwrap().job_id;
     let exec = |key: Option<&str>| Exec {
         task,
         sandbox,
@@ -342,7 +343,7 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
         wait_ms: Some(0),
         key: key.map(str::to_owned),
     };
-    let bob = &its.world.bob;
+    let bob = (&its.world.bob, Voice::Person);
     let first = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
     assert_eq!(first.status, "running");
     for _ in 1..8 {
@@ -353,12 +354,12 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
     let again = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
     let image = OpenSandbox { image: Some("debian".to_owned()), ..open.clone() };
     let image = its.sandboxes.create(bob, image).await.unwrap_err();
-    let destroyed = its.sandboxes.destroy(bob, (task, sandbox)).await.unwrap();
+    let destroyed = its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap();
 
     assert!(matches!(ninth, SandboxError::TooMany(_)), "{ninth}");
     assert_eq!(again.exec_id, first.exec_id);
     assert!(image.to_string().contains("one image, host"), "{image}");
-    assert!(destroyed && !its.sandboxes.destroy(bob, (task, sandbox)).await.unwrap());
+    assert!(destroyed && !its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap());
     let ended = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
     assert_eq!((ended.status, ended.ending.as_deref()), ("ended", Some("was canceled")));
     let after = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
