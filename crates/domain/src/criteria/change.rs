@@ -12,7 +12,9 @@ pub enum Weakening {
     )]
     Dropped(String),
     /// An exit code that nobody asked for takes the place of the one that is demanded.
-    #[error("an agent does not choose which exit code is demanded: leave exit_code {0} out")]
+    #[error(
+        "an agent does not choose which exit code is demanded: leave exit_code {0} out, or behind the one that is demanded"
+    )]
     ExitCode(i32),
 }
 
@@ -28,11 +30,30 @@ pub fn check_agents_change(before: &[Criterion], after: &[Criterion]) -> Result<
         let kept = kept.ok_or_else(|| Weakening::Dropped(asked.to_string()))?;
         added.remove(kept);
     }
-    let code = added.iter().find_map(|criterion| {
-        let Criterion::ExitCode { equals } = criterion else { return None };
-        Some(*equals)
-    });
-    code.map_or(Ok(()), |equals| Err(Weakening::ExitCode(equals)))
+    if let Some(equals) = added.iter().find_map(|criterion| exit_code(criterion)) {
+        return Err(Weakening::ExitCode(equals));
+    }
+    // Of several, the first is the one that is demanded: in which order they stand is no agent's choice.
+    let demanded = after.iter().find_map(exit_code);
+    match demanded.filter(|_| demanded != asked_code(before)) {
+        Some(equals) => Err(Weakening::ExitCode(equals)),
+        None => Ok(()),
+    }
+}
+
+/// The exit code that is demanded, or else the first that prose asks for.
+fn asked_code(criteria: &[Criterion]) -> Option<i32> {
+    criteria.iter().find_map(exit_code).or_else(|| {
+        criteria.iter().find_map(|criterion| {
+            let Criterion::Text { description } = criterion else { return None };
+            exit_code(&refine(description)?)
+        })
+    })
+}
+
+fn exit_code(criterion: &Criterion) -> Option<i32> {
+    let Criterion::ExitCode { equals } = criterion else { return None };
+    Some(*equals)
 }
 
 fn position(criteria: &[&Criterion], wanted: &Criterion) -> Option<usize> {
@@ -80,5 +101,23 @@ mod tests {
         }
         let refused = check_agents_change(&[], &[Criterion::ExitCode { equals: 1 }]);
         assert_eq!(refused, Err(Weakening::ExitCode(1)));
+    }
+
+    #[test]
+    fn an_agent_does_not_choose_which_of_several_exit_codes_is_demanded() {
+        let code = |equals| Criterion::ExitCode { equals };
+        let (three, four) = (text("exits with code 3"), text("exits with code 4"));
+        for (before, after, expected) in [
+            ([code(0), three.clone()], [code(0), code(3)], Ok(())),
+            ([code(0), three.clone()], [code(3), code(0)], Err(Weakening::ExitCode(3))),
+            ([three.clone(), code(0)], [code(3), code(0)], Err(Weakening::ExitCode(3))),
+            ([three.clone(), code(0)], [code(0), code(3)], Ok(())),
+            ([code(0), code(3)], [code(3), code(0)], Err(Weakening::ExitCode(3))),
+            ([three.clone(), four.clone()], [code(3), code(4)], Ok(())),
+            ([three.clone(), four.clone()], [code(4), code(3)], Err(Weakening::ExitCode(4))),
+            ([three.clone(), four], [three, code(4)], Err(Weakening::ExitCode(4))),
+        ] {
+            assert_eq!(check_agents_change(&before, &after), expected, "{before:?} {after:?}");
+        }
     }
 }
