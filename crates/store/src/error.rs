@@ -56,6 +56,14 @@ impl Error {
         matches!(self, Self::Duplicate { .. })
     }
 
+    /// Whether the server refused a prepared statement because its table has other columns by now, as
+    /// after a migration by another process. It did nothing; prepared anew it works.
+    pub(crate) fn is_outdated(&self) -> bool {
+        let Self::Unavailable(cause) = self else { return false };
+        let cause = cause.downcast_ref::<tokio_postgres::Error>();
+        cause.and_then(tokio_postgres::Error::as_db_error).is_some_and(is_outdated)
+    }
+
     pub(crate) fn unavailable(cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::Unavailable(Box::new(cause))
     }
@@ -111,12 +119,20 @@ impl From<tokio_postgres::Error> for Error {
         }
         // Classes: 08 connection, 40 deadlock or serialisation, 53 resources, 57 shutdown, 58 system.
         let away = ["08", "40", "53", "57", "58"];
-        if away.iter().any(|class| refusal.code().code().starts_with(class)) {
+        let is_away = away.iter().any(|class| refusal.code().code().starts_with(class));
+        if is_away || is_outdated(refusal) {
             Self::unavailable(error)
         } else {
             Self::Statement(Box::new(error))
         }
     }
+}
+
+/// "cached plan must not change result type", in whatever language the server says it.
+fn is_outdated(refusal: &tokio_postgres::error::DbError) -> bool {
+    use tokio_postgres::error::SqlState;
+    *refusal.code() == SqlState::FEATURE_NOT_SUPPORTED
+        && refusal.routine() == Some("RevalidateCachedQuery")
 }
 
 impl From<deadpool_postgres::PoolError> for Error {

@@ -12,6 +12,7 @@ use tokio_postgres::NoTls;
 use crate::ledger::Entry;
 use crate::ledger::lane::LedgerLane;
 use crate::operation::{Body, Queued, run_guarded};
+use crate::tx::Stage;
 use crate::workflow::lane::MoveLane;
 use crate::{Error, Move, Moved, Notices, Tx};
 
@@ -65,12 +66,13 @@ impl Postgres {
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
     pub(crate) async fn run<T, E: From<Error>>(
         &self,
-        begin: &str,
+        begin: &'static str,
         body: Body<T, E>,
     ) -> Result<T, E> {
         let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
         tx.set_open(true);
         tx.batch(begin).await?;
+        tx.set_stage(Stage::Begun(begin));
         let outcome = run_guarded(body, &mut tx).await;
         let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = tx.batch(end).await;
@@ -99,6 +101,7 @@ impl Postgres {
         let mut tx = Tx::postgres(self.steady.get().await.map_err(Error::from)?);
         // A caller that goes away in the middle of a statement takes the connection with it.
         tx.set_open(true);
+        tx.set_stage(Stage::Bare);
         let outcome = run_guarded(body, &mut tx).await;
         tx.set_open(false);
         outcome

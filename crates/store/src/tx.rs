@@ -17,6 +17,18 @@ pub struct Tx {
     /// Whether a statement failed. PostgreSQL then refuses all that follow and forgets all that
     /// came before; SQLite would not, so the operation is refused as a whole on both.
     failed: bool,
+    stage: Stage,
+}
+
+/// How far a transaction is on PostgreSQL: whether a statement that did nothing may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Each statement is a transaction of its own.
+    Bare,
+    /// Begun with this statement, and nothing was done since.
+    Begun(&'static str),
+    /// What was done would be lost.
+    UnderWay,
 }
 
 impl Drop for Tx {
@@ -48,12 +60,39 @@ impl Tx {
         }
     }
 
+    /// Notes how far the transaction is.
+    pub(crate) fn set_stage(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    /// After a statement: whether it is to be sent again. One that was prepared before its table got
+    /// another column is refused; then every statement of the pool is prepared anew, and this one is
+    /// repeated if nothing is lost by that. Otherwise the caller repeats the operation.
+    async fn is_repeated<T>(&mut self, answer: &Result<T, Error>) -> bool {
+        let stage = self.stage;
+        if !answer.as_ref().is_err_and(Error::is_outdated) {
+            if stage != Stage::Bare {
+                self.stage = Stage::UnderWay;
+            }
+            return false;
+        }
+        self.connection.forget_statements();
+        match stage {
+            Stage::Bare => true,
+            Stage::UnderWay => false,
+            Stage::Begun(begin) => {
+                self.connection.batch("ROLLBACK").await.is_ok()
+                    && self.connection.batch(begin).await.is_ok()
+            }
+        }
+    }
+
     pub(crate) fn sqlite(connection: rusqlite::Connection) -> Self {
         Self::over(Connection::Sqlite(connection))
     }
 
     fn over(connection: Connection) -> Self {
-        Self { connection, failed: false }
+        Self { connection, failed: false, stage: Stage::UnderWay }
     }
 
     /// Whether a statement failed since [`Tx::forget_failure`].
@@ -81,10 +120,13 @@ impl Tx {
 
     /// Every row of the answer.
     pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
-        let answer = match check(params) {
+        let mut answer = match check(params) {
             Ok(()) => self.connection.rows(sql, params).await,
             Err(error) => Err(error),
         };
+        if self.is_repeated(&answer).await {
+            answer = self.connection.rows(sql, params).await;
+        }
         self.failed |= answer.is_err();
         answer
     }
@@ -96,10 +138,13 @@ impl Tx {
 
     /// How many rows a statement changed.
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        let answer = match check(params) {
+        let mut answer = match check(params) {
             Ok(()) => self.connection.execute(sql, params).await,
             Err(error) => Err(error),
         };
+        if self.is_repeated(&answer).await {
+            answer = self.connection.execute(sql, params).await;
+        }
         self.failed |= answer.is_err();
         answer
     }
@@ -122,6 +167,8 @@ impl Tx {
             Ok(()) => self.connection.execute_all(statements).await,
             Err(error) => Err(error),
         };
+        // Some of them may have been done.
+        self.stage = Stage::UnderWay;
         self.failed |= answer.is_err();
         answer
     }
@@ -162,12 +209,23 @@ impl Tx {
     /// Runs statements that take no parameters and give no rows.
     pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
         let answer = self.connection.batch(sql).await;
+        self.stage = Stage::UnderWay;
         self.failed |= answer.is_err();
         answer
     }
 }
 
 impl Connection {
+    /// Has every statement prepared anew, here and on the other connections of the pool.
+    fn forget_statements(&self) {
+        if let Self::Postgres { client: Some(client), .. } = self {
+            client.statement_cache.clear();
+            if let Some(pool) = Object::pool(client) {
+                pool.manager().statement_caches.clear();
+            }
+        }
+    }
+
     async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
         match self {
             Self::Postgres { client, .. } => {

@@ -14,6 +14,7 @@ mod old_history;
 mod on_postgres;
 mod on_sqlite;
 mod opening;
+mod outdated;
 mod upgrade;
 
 /// Makes each law a test on either engine.
