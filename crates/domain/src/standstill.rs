@@ -7,6 +7,9 @@ use crate::verdict::{BY_ANALYST, Finding, Verdict, VerdictStatus};
 
 /// How often a run may go on after it stood still.
 pub const MAX_CONTINUATIONS: u32 = 3;
+/// The first version of the graph whose runs go on after they stood still. A runner that knows only
+/// older ones would fail such a run, whatever was answered.
+pub const CONTINUES_SINCE: u32 = 2;
 /// The preference that says what becomes of interrupted steps: a word of [`IfInterrupted`].
 pub const IF_INTERRUPTED: &str = "agents.project_manager.continue.interrupted";
 

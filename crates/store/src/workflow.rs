@@ -127,6 +127,9 @@ pub trait WorkflowStore {
     ) -> Result<(), Error>;
     /// The version of the graph that drives the run; nothing before its first grant.
     async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error>;
+    /// Notes that only runners that know this version of the graph, or newer ones, can go on with the
+    /// run. A version that is newer already stays.
+    async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error>;
     /// Remembers why a runner put the run down, and leaves it alone for a while. A version other
     /// than the one on record takes its place, and takes the run out of reach of other runners.
     async fn run_put_down(
@@ -162,6 +165,8 @@ pub trait WorkflowStore {
     async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error>;
     /// Effects recorded after transition `sequence`.
     async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error>;
+    /// How many effects `<number>/<node>/<name>/<what>` the run has for things other than `but`.
+    async fn effects_of_others(&mut self, run: RunId, name: &str, but: &str) -> Result<u32, Error>;
 }
 
 #[async_trait]
@@ -214,6 +219,12 @@ impl WorkflowStore for Tx {
         };
         let version: Option<i64> = row.get("graph_version")?;
         Ok(version.and_then(|version| u32::try_from(version).ok()))
+    }
+
+    async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error> {
+        let sql = "UPDATE runs SET graph_version = $2
+                   WHERE id = $1 AND runnable AND graph_version < $2";
+        self.execute(sql, params![run, version]).await.map(drop)
     }
 
     async fn run_put_down(
@@ -293,6 +304,15 @@ impl WorkflowStore for Tx {
         rows.iter()
             .map(|row| Ok(Effect { key: row.get("key")?, answer: row.get("answer")? }))
             .collect()
+    }
+
+    async fn effects_of_others(&mut self, run: RunId, name: &str, but: &str) -> Result<u32, Error> {
+        let sql = "SELECT count(*) AS number FROM workflow_effects
+                   WHERE run_id = $1 AND key LIKE $2 AND NOT key LIKE $3";
+        let (all, its) = (format!("%/{name}/%"), format!("%/{name}/{but}"));
+        let row = self.row(sql, params![run, all, its]).await?;
+        let number: i64 = row.map_or(Ok(0), |row| row.get("number"))?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 }
 

@@ -123,11 +123,13 @@ store_laws! {
         the_state_at_every_row_is_what_it_was_then,
         a_move_extends_a_lease_of_which_a_third_is_over,
         an_effect_is_journalled_by_the_holder_only_and_once,
+        effects_of_a_name_are_counted_without_those_of_one_thing,
     }
     claims {
         one_claim_takes_several_runs_oldest_first,
         a_run_taken_up_again_is_known_as_such,
         a_run_is_given_only_to_runners_that_know_its_graph,
+        a_run_that_needs_a_newer_graph_is_kept_from_older_runners,
         a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while,
         a_run_made_with_open_dependencies_waits_until_it_is_let_go,
     }

@@ -55,6 +55,20 @@ pub(crate) async fn a_run_is_given_only_to_runners_that_know_its_graph(store: St
     assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(2));
 }
 
+pub(crate) async fn a_run_that_needs_a_newer_graph_is_kept_from_older_runners(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.claim(knowing(1, 2)).await[0].lease;
+    for (raised, expected) in [(1, 2), (3, 3), (2, 3)] {
+        change!(world.store, tx => tx.run_raise_version(run.id, raised).await);
+        assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(expected));
+    }
+    change!(world.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
+
+    assert!(world.claim(knowing(1, 2)).await.is_empty());
+    assert_eq!(world.claim(knowing(1, 3)).await.len(), 1);
+}
+
 pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;

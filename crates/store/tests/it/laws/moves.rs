@@ -285,3 +285,19 @@ pub(crate) async fn an_effect_is_journalled_by_the_holder_only_and_once(store: S
     let kept = look!(world.store, tx => tx.effect_list(lease.run, 0).await);
     assert_eq!(kept, [effect(1)]);
 }
+
+pub(crate) async fn effects_of_a_name_are_counted_without_those_of_one_thing(store: Store) {
+    let world = World::new(store).await;
+    let (lease, other) = (world.taken("a", MINUTE).await, world.taken("b", MINUTE).await);
+    let keys =
+        ["3/verify/continue/x", "6/verify/continue/y", "9/verify/continue/z", "9/verify/verify/z"];
+    for (run, key) in keys.map(|key| (lease.run, key)).into_iter().chain([(other.run, keys[0])]) {
+        let effect = Effect { key: key.to_owned(), answer: json!(1) };
+        change!(world.store, tx => tx.effect_record(run, 1, &effect).await);
+    }
+
+    for (run, but, expected) in [(lease.run, "z", 2), (lease.run, "", 3), (other.run, "x", 0)] {
+        let others = look!(world.store, tx => tx.effects_of_others(run, "continue", but).await);
+        assert_eq!(others, expected, "{but}");
+    }
+}
