@@ -19,18 +19,18 @@ mod web;
 use std::sync::Arc;
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{Principal, ToolScope};
 use cynode_ops::analysts::Analysts;
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::{Runs, Steering};
+use cynode_ops::runs::{Runs, Steering, Voice};
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::settings::Settings;
 use cynode_ops::skills::Skills;
 use cynode_ops::tools::{BuiltinTool, Definition};
-use cynode_ops::{Artifacts, Messages, Nodes, Projects, Tasks, Work};
+use cynode_ops::{Artifacts, Caller, Messages, Nodes, Projects, Tasks, Work};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -96,6 +96,15 @@ impl ToolContext {
     /// The task that the call is about.
     fn task(&self) -> Result<TaskId, ToolFault> {
         self.setting.task.ok_or_else(|| ToolFault::invalid("task_id is missing"))
+    }
+
+    /// For whom the call is made, and whether they make it themselves.
+    fn speaker(&self) -> (&Caller, Voice) {
+        let voice = match self.who.agent {
+            Principal::User => Voice::Person,
+            Principal::Agent(_) => Voice::Agent,
+        };
+        (&self.who.caller, voice)
     }
 }
 

@@ -11,9 +11,10 @@ mod logs;
 mod open;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
+use cynode_domain::question::QuestionKind;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
-    PlacementStore, Sandbox, SandboxStore, Store, Task, TaskStore, Tx, WorkflowStore,
+    PlacementStore, QuestionStore, Sandbox, SandboxStore, Store, Task, TaskStore, Tx, WorkflowStore,
 };
 
 pub use self::exec::{Exec, Ran};
@@ -21,6 +22,7 @@ pub use self::files::FileBytes;
 pub use self::logs::{LogPiece, LogRequest};
 pub use self::open::{IMAGE, OpenSandbox, Opened};
 use crate::nodes::Placer;
+use crate::runs::Voice;
 use crate::tasks::{TaskError, find};
 use crate::{Caller, Signals};
 
@@ -30,6 +32,8 @@ const MAX_OPEN: i64 = 8;
 const MAX_RUNNING: u32 = 8;
 /// How many commands a run may have in all. Attempts beyond it would read as checks.
 const MAX_EXECS: u32 = 999;
+/// Of how many commands of a run it is kept what was run and what came of it, once they have ended.
+const EXECS_KEPT: u32 = 100;
 
 /// Why a sandbox did not do as asked.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,9 @@ pub enum SandboxError {
         /// How it closed.
         status: &'static str,
     },
+    /// A person has stopped the task for now, so an agent does nothing in its workspace either.
+    #[error("{0}")]
+    Halted(&'static str),
     /// Too many of something are in use.
     #[error("{0}")]
     TooMany(String),
@@ -92,7 +99,7 @@ impl Sandboxes {
 /// ends.
 async fn open_task(
     tx: &mut Tx,
-    caller: &Caller,
+    (caller, voice): (&Caller, Voice),
     task: TaskId,
 ) -> Result<(Task, RunId), SandboxError> {
     find(tx, caller, &task.to_string()).await?;
@@ -105,7 +112,25 @@ async fn open_task(
     let run = tx.run_of_task(task.asked.id).await?.ok_or_else(|| {
         SandboxError::Invalid("the task has no run yet: it waits for others".to_owned())
     })?;
+    if voice == Voice::Agent {
+        refuse_halted(tx, &task, run.id).await?;
+    }
     Ok((task, run.id))
+}
+
+/// What a person has stopped, or has to approve first, no agent works on by another way.
+async fn refuse_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), SandboxError> {
+    if task.paused_at.is_some() {
+        let fault = "the task's run is paused: agents run nothing in it until it is resumed";
+        return Err(SandboxError::Halted(fault));
+    }
+    let asked = tx.question_last(run).await?.filter(|asked| asked.answer.is_none());
+    if asked.is_some_and(|asked| asked.question.kind == QuestionKind::Approval) {
+        let fault = "the task's plan waits for approval: agents run nothing in it until a person \
+                     has approved it";
+        return Err(SandboxError::Halted(fault));
+    }
+    Ok(())
 }
 
 /// A sandbox of a task, whether or not it was destroyed.

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
@@ -18,7 +17,9 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::nodes::{NODE_SILENCE_MS, NodeError, Placer, Placing, assign_open_jobs, close_job};
+use crate::nodes::{
+    NODE_SILENCE_MS, NodeError, Placer, Placing, assign_open_jobs, close_job, take_back,
+};
 use crate::runs::expire;
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
@@ -26,7 +27,10 @@ use crate::{Accounts, Signals};
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How many sweeps are between two looks at all runs that wait.
 const UNBLOCK_EVERY: u32 = 30;
-/// How long a step waits for the one node that has its workspace.
+/// How many jobs one sweep ends because their node is not there.
+const BATCH: u32 = 100;
+/// How long a step waits for the one node that has its workspace. Its runner waits as long: nothing
+/// else ends the wait for a job that has not begun.
 const PINNED_PATIENCE: chrono::Duration = chrono::Duration::minutes(10);
 /// How long it can be asked whose token one was that has ended.
 const TOKENS_KEPT: chrono::Duration = chrono::Duration::days(30);
@@ -138,7 +142,7 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
     let now = placing.now;
     tx.node_retire_silent(NODE_SILENCE_MS).await?;
     // Also when none was retired just now: a job may have been assigned at the last moment.
-    tx.job_unassign_silent(NODE_SILENCE_MS).await?;
+    take_back(tx).await?;
     let asked = assign_open_jobs(tx, placing).await?;
     let (mut ended, mut is_revoked) = (vec![], false);
     for job in tx.job_expired().await? {
@@ -147,12 +151,10 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
         is_revoked |= end(tx, &job, JobStatus::LeaseExpired, ending).await?;
         ended.push(job.asked.id);
     }
-    for job in tx.job_unassigned(100).await? {
-        if let Some(reason) = hopeless(tx, &job, now).await? {
-            let ending = Ending::NotStarted { reason };
-            is_revoked |= end(tx, &job, JobStatus::Failed, ending).await?;
-            ended.push(job.asked.id);
-        }
+    for job in tx.job_stranded(now - PINNED_PATIENCE, BATCH).await? {
+        let ending = Ending::NotStarted { reason: stranded(tx, &job).await? };
+        is_revoked |= end(tx, &job, JobStatus::Failed, ending).await?;
+        ended.push(job.asked.id);
     }
     tx.note_forget_ended().await?;
     let is_claimable = tx.run_next().await?.is_some();
@@ -163,25 +165,26 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
     Ok(Swept { ended, is_claimable, asked })
 }
 
-/// Why a waiting job will not start: the node that has its workspace has been drained or away for
-/// too long.
-async fn hopeless(tx: &mut Tx, job: &Job, now: DateTime<Utc>) -> Result<Option<String>, NodeError> {
-    let (Some(pinned), true) = (job.asked.pinned_node, now - job.created_at > PINNED_PATIENCE)
-    else {
-        return Ok(None);
+/// Why a waiting job will not start: the node that has its workspace has been drained, without
+/// sandboxes or away for too long.
+async fn stranded(tx: &mut Tx, job: &Job) -> Result<String, NodeError> {
+    let node = match job.asked.pinned_node {
+        Some(pinned) => tx.node_get(pinned).await?,
+        None => None,
     };
-    let Some(node) = tx.node_get(pinned).await? else {
-        return Ok(None);
-    };
-    let is_away = node.last_seen_at.is_none_or(|seen| now - seen > PINNED_PATIENCE);
+    let Some(node) = node else { return Ok("its node is gone".to_owned()) };
     let trouble = match node.status {
         NodeStatus::Drained => "takes no more work",
-        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive if is_away => {
+        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive
+            if !node.sandbox_supported =>
+        {
+            "can no longer run sandboxes"
+        }
+        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive => {
             "has been away for ten minutes"
         }
-        NodeStatus::Registered | NodeStatus::Active | NodeStatus::Inactive => return Ok(None),
     };
-    Ok(Some(format!("node {}, where the task's work belongs, {trouble}", node.slug)))
+    Ok(format!("node {}, where the task's work belongs, {trouble}", node.slug))
 }
 
 /// Ends a job; whether tokens of its agents ended with it.

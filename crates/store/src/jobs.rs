@@ -64,17 +64,29 @@ pub trait JobStore {
     async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error>;
     /// The job with this id, locked until the transaction ends.
     async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error>;
-    /// Every job of a task, oldest first.
+    /// Every job of a task, oldest first, with all that was run and came of it: no narrower question
+    /// is answered with it.
     async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
-    /// Open jobs without a node about which nobody is asked, oldest first; locked, and skipped by
-    /// others.
+    /// The jobs of a task at steps before this one, oldest first.
+    async fn job_list_before(&mut self, task: TaskId, step_index: u32) -> Result<Vec<Job>, Error>;
+    /// The jobs of a run at this step, oldest first.
+    async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error>;
+    /// The open jobs of a task, oldest first.
+    async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
+    /// Open jobs without a node that could be given one, oldest first; locked, and skipped by others.
+    /// Those about which somebody is asked could not, nor those pinned to a node that takes no job
+    /// now. Of those of a task that are pinned nowhere only the oldest could: the others follow it.
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error>;
+    /// Open jobs without a node that were made before this time and are pinned to a node that takes
+    /// no more, has not polled since, or has no sandboxes; oldest first, locked, skipped by others.
+    async fn job_stranded(&mut self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Job>, Error>;
     /// Open jobs of a node, oldest first.
     async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error>;
     /// Gives a queued job to a node.
     async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error>;
     /// Takes queued jobs away from nodes that are not active or have not polled for `silent_ms`.
-    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
+    /// Gives the task of each.
+    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error>;
     /// A queued job was handed out: it runs, under a lease, from now on.
     async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error>;
     /// The node says that it has the job: extends its lease; false if the node has no such open job.
@@ -145,11 +157,42 @@ impl JobStore for Tx {
         self.rows(sql, params![task]).await?.iter().map(job).collect()
     }
 
+    async fn job_list_before(&mut self, task: TaskId, step_index: u32) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE task_id = $1 AND step_index < $2 ORDER BY id";
+        self.rows(sql, params![task, step_index]).await?.iter().map(job).collect()
+    }
+
+    async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE run_id = $1 AND step_index = $2 ORDER BY id";
+        self.rows(sql, params![run, step_index]).await?.iter().map(job).collect()
+    }
+
+    async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE task_id = $1 AND NOT closed ORDER BY id";
+        self.rows(sql, params![task]).await?.iter().map(job).collect()
+    }
+
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
-        let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed
-                   AND (place_until IS NULL OR place_until <= cynode_now())
-                   ORDER BY id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
+        let sql = "SELECT * FROM jobs j WHERE j.node_id IS NULL AND NOT j.closed
+                   AND (j.place_until IS NULL OR j.place_until <= cynode_now())
+                   AND (j.pinned_node_id IS NULL OR j.pinned_node_id IN (
+                       SELECT n.id FROM nodes n WHERE n.status = 'active' AND n.sandbox_supported
+                       AND n.max_concurrency > (SELECT count(*) FROM jobs o
+                           WHERE o.node_id = n.id AND NOT o.closed)))
+                   AND (j.pinned_node_id IS NOT NULL OR NOT EXISTS (
+                       SELECT 1 FROM jobs o WHERE o.task_id = j.task_id AND o.id < j.id
+                       AND NOT o.closed AND o.node_id IS NULL AND o.pinned_node_id IS NULL))
+                   ORDER BY j.id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
         self.rows(sql, params![limit]).await?.iter().map(job).collect()
+    }
+
+    async fn job_stranded(&mut self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed AND created_at < $1
+                   AND pinned_node_id IN (SELECT id FROM nodes
+                       WHERE status = 'drained' OR NOT sandbox_supported
+                       OR last_seen_at IS NULL OR last_seen_at < $1)
+                   ORDER BY id LIMIT $2 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
+        self.rows(sql, params![before, limit]).await?.iter().map(job).collect()
     }
 
     async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
@@ -163,12 +206,14 @@ impl JobStore for Tx {
         self.execute(sql, params![id, node]).await.map(drop)
     }
 
-    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<u64, Error> {
+    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error> {
         let sql = "UPDATE jobs SET node_id = NULL WHERE status = 'queued' AND NOT closed
                    AND node_id IN (SELECT id FROM nodes
                        WHERE status <> 'active' OR last_seen_at IS NULL
-                       OR last_seen_at < cynode_after($1))";
-        self.execute(sql, params![-silent_ms]).await
+                       OR last_seen_at < cynode_after($1))
+                   RETURNING task_id";
+        let rows = self.rows(sql, params![-silent_ms]).await?;
+        rows.iter().map(|row| row.id("task_id")).collect()
     }
 
     async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error> {

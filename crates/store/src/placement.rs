@@ -13,10 +13,17 @@ pub trait PlacementStore {
     async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error>;
     /// Nobody is asked any longer where a job without a node belongs.
     async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error>;
-    /// The node that a task's newest job with a node was given to.
+    /// The node that a task's newest job with a node was given to, unless that never began; else the
+    /// one that an open job of it is pinned to.
     async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
-    /// Open jobs of a task that have no node yet belong to this one from now on.
+    /// Whether a job of a task is open.
+    async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error>;
+    /// Open jobs of a task that have no node yet belong to this one from now on. Those that somebody
+    /// else has locked are left as they are.
     async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error>;
+    /// Waiting jobs of a task of which none has begun are pinned nowhere any longer. Those that
+    /// somebody else has locked are left as they are.
+    async fn task_scatter(&mut self, task: TaskId) -> Result<(), Error>;
     /// Keeps others from making a job of a task until the transaction ends.
     async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error>;
     /// The node that an open job of a task has to wait for, because it is pinned to it.
@@ -37,16 +44,34 @@ impl PlacementStore for Tx {
     }
 
     async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
-        let sql = "SELECT node_id FROM jobs WHERE task_id = $1 AND node_id IS NOT NULL
-                   ORDER BY id DESC LIMIT 1";
-        self.row(sql, params![task]).await?.map(|row| row.id("node_id")).transpose()
+        let sql = "SELECT coalesce(node_id, pinned_node_id) AS its_node FROM jobs
+                   WHERE task_id = $1 AND (NOT closed OR started_at IS NOT NULL)
+                   AND coalesce(node_id, pinned_node_id) IS NOT NULL
+                   ORDER BY CASE WHEN node_id IS NULL THEN 1 ELSE 0 END, id DESC LIMIT 1";
+        self.row(sql, params![task]).await?.map(|row| row.id("its_node")).transpose()
+    }
+
+    async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error> {
+        let sql = "SELECT 1 AS one FROM jobs WHERE task_id = $1 AND NOT closed LIMIT 1";
+        Ok(self.row(sql, params![task]).await?.is_some())
     }
 
     async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET pinned_node_id = $2, place_until = NULL
-                   WHERE task_id = $1 AND node_id IS NULL AND pinned_node_id IS NULL
-                   AND NOT closed";
+                   WHERE id IN (SELECT id FROM jobs WHERE task_id = $1 AND node_id IS NULL
+                       AND pinned_node_id IS NULL AND NOT closed
+                       /*pg FOR NO KEY UPDATE SKIP LOCKED */)";
         self.execute(sql, params![task, node]).await.map(drop)
+    }
+
+    async fn task_scatter(&mut self, task: TaskId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET pinned_node_id = NULL
+                   WHERE id IN (SELECT id FROM jobs WHERE task_id = $1 AND node_id IS NULL
+                       AND pinned_node_id IS NOT NULL AND NOT closed
+                       /*pg FOR NO KEY UPDATE SKIP LOCKED */)
+                   AND NOT EXISTS (SELECT 1 FROM jobs b
+                       WHERE b.task_id = $1 AND b.started_at IS NOT NULL)";
+        self.execute(sql, params![task]).await.map(drop)
     }
 
     async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error> {

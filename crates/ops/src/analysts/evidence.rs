@@ -6,7 +6,7 @@ use cynode_domain::criteria::{Criterion, Evidence, sharpened};
 use cynode_domain::finding::criterion_at;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::Principal;
-use cynode_store::{Finding, FindingStore, Job, JobStore, Task, Tx};
+use cynode_store::{Finding, FindingStore, Job, Task, Tx};
 use cynode_wire::handoff::VerifyHandoff;
 
 use crate::workflow::evidence_of;
@@ -48,8 +48,7 @@ pub(super) async fn gather(
     job: Job,
 ) -> Result<VerifyHandoff, cynode_store::Error> {
     let of = (job.asked.id, job.asked.step_index, job.asked.attempt);
-    let all = tx.job_list(task.asked.id).await?;
-    let evidence = evidence_of(tx, job, all).await?;
+    let evidence = evidence_of(tx, job).await?;
     // As the verdict sees them: findings are told by their place among what is left in prose.
     Ok(handed(of, prose(&sharpened(&task.asked.acceptance_criteria)), evidence))
 }

@@ -1,14 +1,17 @@
 //! Which node a job goes to: able, alive, where the workspace is, and with the most room.
 //!
-//! All jobs of a task share a workspace, so only the first of them has a choice. Where several nodes
-//! could take it, the project manager chooses (`place.rs`); meanwhile the job is left alone. What it
-//! does not say in time is decided here.
+//! All jobs of a task share a workspace, so only the first of them has a choice; the others follow it.
+//! Where several nodes could take it, the project manager chooses (`place.rs`); meanwhile the job is
+//! left alone. What it does not say in time is decided here.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 use cynode_domain::status::NodeStatus;
-use cynode_store::{Job, JobStore, Node, NodeStore, PlacementStore, Tx};
+use cynode_store::{Job, JobStore, Node, NodeStore, PlacementStore, TaskStore, Tx};
 
+use super::NODE_SILENCE_MS;
 use super::place::{Choice, record};
 use crate::handoff::PLACE_WITHIN;
 
@@ -39,11 +42,11 @@ pub(crate) async fn assign_open_jobs(
     let mut nodes = tx.node_list().await?;
     let mut asked = vec![];
     for mut job in jobs {
-        let was_awaited = job.place_until.is_some();
-        if was_awaited && job.asked.pinned_node.is_none() {
-            // Meanwhile another job of its task may have been given a node.
-            job.asked.pinned_node = tx.task_node(job.asked.task).await?;
+        if able(&job, &nodes).next().is_none() {
+            continue;
         }
+        let was_awaited = job.place_until.is_some();
+        follow(tx, &mut job).await?;
         let has_choice = job.asked.pinned_node.is_none() && able(&job, &nodes).count() > 1;
         if has_choice && placing.is_asked && !was_awaited {
             tx.job_await_placement(job.asked.id, PLACE_MS).await?;
@@ -61,6 +64,32 @@ pub(crate) async fn assign_open_jobs(
         }
     }
     Ok(asked)
+}
+
+/// Pins a job that is pinned nowhere to the node that its task has, if it has one.
+async fn follow(tx: &mut Tx, job: &mut Job) -> Result<(), cynode_store::Error> {
+    if job.asked.pinned_node.is_some() {
+        return Ok(());
+    }
+    if let Some(node) = tx.task_node(job.asked.task).await? {
+        // It is on record, so that it is in nobody's way while that node takes nothing.
+        tx.task_gather(job.asked.task, node).await?;
+        job.asked.pinned_node = Some(node);
+    }
+    Ok(())
+}
+
+/// Takes what has not begun away from nodes that are not there. A task of which nothing has begun has
+/// no workspace: it may go anywhere again, unless it is for one node.
+pub(crate) async fn take_back(tx: &mut Tx) -> Result<(), cynode_store::Error> {
+    let tasks: HashSet<_> = tx.job_unassign_silent(NODE_SILENCE_MS).await?.into_iter().collect();
+    for id in tasks {
+        let Some(task) = tx.task_get(id).await? else { continue };
+        if task.asked.options.node.is_none() {
+            tx.task_scatter(id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The nodes that can take a job now.

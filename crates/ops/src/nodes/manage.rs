@@ -2,10 +2,10 @@
 
 use cynode_domain::ids::NodeId;
 use cynode_domain::status::NodeStatus;
-use cynode_store::{JobStore, Node, NodeStore, Tx};
+use cynode_store::{Node, NodeStore, Tx};
 use cynode_wire::nodes::NodeView;
 
-use super::{NODE_SILENCE_MS, NodeError, Nodes, assign_open_jobs};
+use super::{NodeError, Nodes, assign_open_jobs, take_back};
 use crate::Caller;
 use crate::signals::Topic;
 
@@ -62,7 +62,7 @@ impl Nodes {
                         let status = node.status.advance(status)?;
                         tx.node_set_status(node.id, status).await?;
                         // What a drained node has not begun goes to another.
-                        tx.job_unassign_silent(NODE_SILENCE_MS).await?;
+                        take_back(tx).await?;
                         asked = assign_open_jobs(tx, placing).await?;
                     }
                     Ok::<_, NodeError>((view(Node { status, ..node })?, asked))

@@ -154,8 +154,14 @@ async fn apply(
     choice: Choice,
     now: DateTime<Utc>,
 ) -> Result<(), HandoffError> {
+    let Some(task) = tx.job_get(id).await?.map(|job| job.asked.task) else { return Ok(()) };
+    // Whoever else places a job of this task waits, and then finds it placed.
+    tx.task_lock(task).await?;
     let open = tx.job_lock(id).await?.filter(|job| !job.status.is_terminal());
-    let Some(job) = open.filter(|job| job.node.is_none()) else { return Ok(()) };
+    let Some(mut job) = open.filter(|job| job.node.is_none()) else { return Ok(()) };
+    if job.asked.pinned_node.is_none() {
+        job.asked.pinned_node = tx.task_node(task).await?;
+    }
     let nodes = tx.node_list().await?;
     let named = |slug: &String| able(&job, &nodes).find(|node| node.slug == *slug);
     let (node, choice) = match choice.node.as_ref().map(|slug| (slug, named(slug))) {

@@ -25,13 +25,23 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// How many questions one look finds whose time is over.
 const MAX_OVERDUE: u32 = 100;
 
-/// Who answers.
+/// Who answers, changes or runs something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Voice {
     /// A person.
     Person,
     /// An agent that acts for a person.
     Agent,
+}
+
+impl Voice {
+    /// Who speaks for a caller, in words.
+    pub(crate) fn of(self, caller: &Caller) -> String {
+        match self {
+            Self::Person => caller.handle.clone(),
+            Self::Agent => format!("an agent of {}", caller.handle),
+        }
+    }
 }
 
 impl Steering {
@@ -81,14 +91,8 @@ async fn answer(
     let asked = tx.question_last(taken.run.recorded.run.id).await?;
     let nothing = || RunError::Refused(format!("the run is {}: it asks nothing", taken.run.state));
     let asked = asked.ok_or_else(nothing)?;
-    let answer = Answer {
-        reply: Some(request.reply),
-        comment: request.comment,
-        by: Some(match voice {
-            Voice::Person => caller.handle.clone(),
-            Voice::Agent => format!("an agent of {}", caller.handle),
-        }),
-    };
+    let answer =
+        Answer { reply: Some(request.reply), comment: request.comment, by: Some(voice.of(caller)) };
     match &asked.answer {
         Some(given) if *given == answer => return shown(tx, &taken).await,
         Some(_) => return Err(nothing()),

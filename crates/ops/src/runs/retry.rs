@@ -100,8 +100,7 @@ async fn may_retry(tx: &mut Tx, taken: &Taken) -> Result<(), RunError> {
             return refused(format!("the task is {status}, and stays so: fork its run instead"));
         }
     }
-    let jobs = tx.job_list(old.task).await?;
-    if let Some(open) = jobs.iter().find(|job| !job.status.is_terminal()) {
+    if let Some(open) = tx.job_list_open(old.task).await?.first() {
         let (id, status) = (open.asked.id, open.status);
         return refused(format!(
             "job {id} is still {status}: try again when its node has ended it"

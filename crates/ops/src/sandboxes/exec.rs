@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::status::JobStatus;
 use cynode_store::{Job, JobStore, SandboxStore, Task, Tx};
 use cynode_wire::jobs::{JobView, Truncated};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, of_task, open_task};
+use super::{EXECS_KEPT, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, of_task, open_task};
 use crate::Caller;
-use crate::nodes::Placing;
+use crate::nodes::{Payload, Placing};
+use crate::runs::Voice;
 use crate::signals::Topic;
 use crate::workflow::make::{EXEC_STEP, Made, Wanted, make_job};
 use crate::workflow::{MAX_WAIT_MS, job_view};
@@ -36,7 +38,7 @@ pub struct Exec {
     pub timeout_s: Option<u32>,
     /// How long to wait for its end.
     pub wait_ms: Option<u32>,
-    /// The same key again is the same command.
+    /// The same key again is the same command; another command is refused.
     pub key: Option<String>,
 }
 
@@ -65,20 +67,23 @@ pub(super) struct Command {
     pub(super) timeout_s: Option<u32>,
     pub(super) output_bytes: Option<u32>,
     pub(super) node: Option<NodeId>,
+    /// Who asked for it, in words.
+    pub(super) by: String,
 }
 
 impl Sandboxes {
     /// Runs a command, and waits for its end as long as the request says.
-    pub async fn exec(&self, caller: &Caller, wanted: Exec) -> Result<Ran, SandboxError> {
+    pub async fn exec(&self, by: (&Caller, Voice), wanted: Exec) -> Result<Ran, SandboxError> {
         let line = line(&wanted)?;
         let command = Command {
             action: Action::Command { line },
             timeout_s: wanted.timeout_s,
             output_bytes: None,
             node: None,
+            by: by.1.of(by.0),
         };
         let at = (wanted.task, wanted.sandbox);
-        let id = self.begin(caller, at, command, wanted.key).await?;
+        let id = self.begin(by, at, command, wanted.key).await?;
         let job = self.ended(id, wanted.wait_ms.unwrap_or(MAX_WAIT_MS)).await?;
         Ok(ran(&job_view(job)?))
     }
@@ -86,7 +91,7 @@ impl Sandboxes {
     /// Makes the job of a command, or gives the one that was made with the same key.
     pub(super) async fn begin(
         &self,
-        caller: &Caller,
+        (caller, voice): (&Caller, Voice),
         (task, sandbox): (TaskId, JobId),
         command: Command,
         key: Option<String>,
@@ -96,11 +101,12 @@ impl Sandboxes {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let (task, run) = open_task(tx, &caller, task).await?;
+                    let (task, run) = open_task(tx, (&caller, voice), task).await?;
                     let handle = of_task(tx, task.asked.id, sandbox).await?;
                     if let Some(key) = &key
                         && let Some(id) = tx.exec_by_key(sandbox, key).await?
                     {
+                        refuse_other(tx, id, &command.action).await?;
                         return Ok(Made { id, asked: vec![] });
                     }
                     if handle.destroyed_at.is_some() {
@@ -135,6 +141,18 @@ impl Sandboxes {
     }
 }
 
+/// Refuses a key that was used for another command.
+async fn refuse_other(tx: &mut Tx, known: JobId, action: &Action) -> Result<(), SandboxError> {
+    let kept = tx.job_get(known).await?.map(|job| job.asked.payload);
+    // Of a command from long ago it is not known what it was.
+    let kept = kept.and_then(|payload| serde_json::from_value::<Payload>(payload).ok());
+    if kept.is_some_and(|kept| kept.action != *action) {
+        let fault = "idempotency_key was used for another command: take a new one";
+        return Err(SandboxError::Invalid(fault.to_owned()));
+    }
+    Ok(())
+}
+
 /// Makes the next job in the workspace of a run.
 pub(super) async fn make(
     tx: &mut Tx,
@@ -151,6 +169,7 @@ pub(super) async fn make(
         let fault = format!("the run has had its {MAX_EXECS} commands: create a task for the rest");
         return Err(SandboxError::TooMany(fault));
     }
+    tx.exec_forget(run, EXEC_STEP, counts.highest.saturating_sub(EXECS_KEPT)).await?;
     let bounds = task.asked.options.limits;
     let limits = Limits {
         timeout_s: command.timeout_s.map_or(bounds.timeout_s, |s| s.clamp(1, bounds.timeout_s)),
@@ -164,6 +183,7 @@ pub(super) async fn make(
         action: command.action,
         limits,
         node: command.node,
+        by: Some(command.by),
     };
     Ok(make_job(tx, task, wanted, placing).await?)
 }
@@ -177,7 +197,8 @@ fn line(wanted: &Exec) -> Result<String, SandboxError> {
             words.collect::<Vec<_>>().join(" ")
         }
     };
-    let is_bad_key = |key: &String| key.is_empty() || key.len() > MAX_KEY_BYTES;
+    let is_bad_key =
+        |key: &String| key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains('\0');
     let fault = if wanted.command.trim().is_empty() {
         "command is empty"
     } else if line.len() > MAX_LINE_BYTES {
@@ -185,7 +206,7 @@ fn line(wanted: &Exec) -> Result<String, SandboxError> {
     } else if line.contains('\0') {
         "command and argv must not hold NUL characters"
     } else if wanted.key.as_ref().is_some_and(is_bad_key) {
-        "idempotency_key needs 1 to 200 bytes"
+        "idempotency_key needs 1 to 200 bytes, none of them NUL"
     } else {
         return Ok(line);
     };
@@ -201,12 +222,11 @@ pub(super) fn quoted(word: &str) -> String {
 pub(super) fn ran(job: &JobView) -> Ran {
     let exec_id = job.id;
     let Some(result) = &job.result else {
-        let is_over = job.status.is_terminal();
         return Ran {
             exec_id,
-            status: if is_over { "ended" } else { "running" },
+            status: if job.status.is_terminal() { "ended" } else { "running" },
             exit_code: None,
-            ending: is_over.then(|| Ending::Canceled.describe()),
+            ending: ending_without_result(job.status),
             stdout: String::new(),
             stderr: String::new(),
             truncated: Truncated::default(),
@@ -225,6 +245,17 @@ pub(super) fn ran(job: &JobView) -> Ran {
             stdout: result.truncated.stdout || is_cut,
             stderr: result.truncated.stderr || is_cut_too,
         },
+    }
+}
+
+/// How a job ended that has no result: it never began, or that is no longer kept.
+fn ending_without_result(status: JobStatus) -> Option<String> {
+    match status {
+        JobStatus::Queued | JobStatus::Running => None,
+        JobStatus::Canceled => Some(Ending::Canceled.describe()),
+        JobStatus::Completed | JobStatus::Failed | JobStatus::LeaseExpired => {
+            Some(format!("is {status}; what came of it is no longer kept"))
+        }
     }
 }
 
@@ -259,11 +290,15 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_words_or_with_nul_is_refused() {
+    fn a_command_or_key_without_words_or_with_nul_is_refused() {
         for command in ["", "  ", "a\0b"] {
             assert!(line(&exec(command, None)).is_err(), "{command:?}");
         }
         assert!(line(&exec("x", Some(&[&"y".repeat(MAX_LINE_BYTES)]))).is_err());
+        for key in ["", "a\0b", &"k".repeat(MAX_KEY_BYTES + 1)] {
+            let keyed = Exec { key: Some(key.to_owned()), ..exec("x", None) };
+            assert!(line(&keyed).is_err(), "{key:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::exec::{Command, quoted};
 use super::{SandboxError, Sandboxes};
 use crate::Caller;
 use crate::artifacts::check_path;
+use crate::runs::Voice;
 use crate::workflow::{MAX_WAIT_MS, job_view};
 
 /// How long a file may be, either way.
@@ -40,7 +41,7 @@ impl Sandboxes {
     /// Writes a file; what was there before is replaced as a whole.
     pub async fn put_file(
         &self,
-        caller: &Caller,
+        by: (&Caller, Voice),
         at: (TaskId, JobId),
         path: &str,
         content: &[u8],
@@ -49,7 +50,7 @@ impl Sandboxes {
         if content.len() > MAX_BYTES {
             return Err(SandboxError::Invalid(too_long()));
         }
-        let job = self.shell(caller, at, writing(path, content)).await?;
+        let job = self.shell(by, at, writing(path, content)).await?;
         succeeded(&job)?;
         let (exec_id, path, size_bytes) = (job.id, path.to_owned(), content.len());
         Ok(FileBytes { exec_id, path, size_bytes, content_bytes_base64: None })
@@ -58,12 +59,12 @@ impl Sandboxes {
     /// Reads a file.
     pub async fn get_file(
         &self,
-        caller: &Caller,
+        by: (&Caller, Voice),
         at: (TaskId, JobId),
         path: &str,
     ) -> Result<FileBytes, SandboxError> {
         check_path(path).map_err(SandboxError::Invalid)?;
-        let job = self.shell(caller, at, reading(path)).await?;
+        let job = self.shell(by, at, reading(path)).await?;
         succeeded(&job)?;
         let text = job.result.map(|result| result.stdout).unwrap_or_default();
         let text: String = text.split_ascii_whitespace().collect();
@@ -75,7 +76,7 @@ impl Sandboxes {
 
     async fn shell(
         &self,
-        caller: &Caller,
+        by: (&Caller, Voice),
         at: (TaskId, JobId),
         text: String,
     ) -> Result<JobView, SandboxError> {
@@ -84,8 +85,9 @@ impl Sandboxes {
             timeout_s: Some(TIMEOUT_S),
             output_bytes: Some(OUTPUT_BYTES),
             node: None,
+            by: by.1.of(by.0),
         };
-        let id = self.begin(caller, at, command, None).await?;
+        let id = self.begin(by, at, command, None).await?;
         Ok(job_view(self.ended(id, MAX_WAIT_MS).await?)?)
     }
 }

@@ -5,7 +5,7 @@ use cynode_domain::ids::{JobId, NodeId, TaskId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::status::JobStatus;
 use cynode_store::{
-    JobStore, NodeStore, PlacementStore, Sandbox, SandboxStore, SettingStore, Task, Tx,
+    JobStore, NodeStore, PlacementStore, Sandbox, SandboxStore, SettingStore, Task, TaskStore, Tx,
 };
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use super::exec::{Command, make};
 use super::{MAX_EXECS, MAX_OPEN, SandboxError, Sandboxes, of_task, open_task};
 use crate::Caller;
 use crate::nodes::{Placing, close_job};
+use crate::runs::Voice;
 use crate::signals::Topic;
 use crate::workflow::MAX_WAIT_MS;
 use crate::workflow::make::{EXEC_STEP, Made};
@@ -52,7 +53,7 @@ impl Sandboxes {
     /// Opens a handle, and waits a while for its node to take it.
     pub async fn create(
         &self,
-        caller: &Caller,
+        (caller, voice): (&Caller, Voice),
         wanted: OpenSandbox,
     ) -> Result<Opened, SandboxError> {
         if wanted.image.as_ref().is_some_and(|image| image != IMAGE) {
@@ -63,7 +64,9 @@ impl Sandboxes {
         let (caller, terms) = (caller.clone(), (self.clock.now(), self.placer.placing()));
         let (id, asked) = self
             .store
-            .write(move |tx| Box::pin(async move { open(tx, &caller, wanted, terms).await }))
+            .write(move |tx| {
+                Box::pin(async move { open(tx, (&caller, voice), wanted, terms).await })
+            })
             .await?;
         self.placer.ask(asked);
         self.signals.send(Topic::Jobs);
@@ -98,7 +101,8 @@ impl Sandboxes {
     }
 
     /// Gives a handle up: its commands are stopped, and no more are taken. The workspace stays with
-    /// its task. A second time changes nothing.
+    /// its task. A second time changes nothing. An agent may do it whatever a person has stopped,
+    /// because it only stops more.
     pub async fn destroy(
         &self,
         caller: &Caller,
@@ -110,6 +114,8 @@ impl Sandboxes {
             .write(move |tx| {
                 Box::pin(async move {
                     let task = crate::tasks::find(tx, &caller, &task.to_string()).await?;
+                    // As everybody who ends jobs of a task does, so that no two wait for each other.
+                    tx.task_lock(task.asked.id).await?;
                     of_task(tx, task.asked.id, id).await?;
                     if !tx.sandbox_destroy(id).await? {
                         return Ok(false);
@@ -129,11 +135,11 @@ impl Sandboxes {
 /// Keeps a handle; gives its id, and the jobs about whose place somebody is to be asked.
 async fn open(
     tx: &mut Tx,
-    caller: &Caller,
+    by: (&Caller, Voice),
     wanted: OpenSandbox,
     (now, placing): (DateTime<Utc>, Placing),
 ) -> Result<(JobId, Vec<JobId>), SandboxError> {
-    let (task, run) = open_task(tx, caller, wanted.task).await?;
+    let (task, run) = open_task(tx, by, wanted.task).await?;
     let made = if let Some(job) = wanted.job {
         let id = a_job_of(tx, &task, job).await?;
         if let Some(known) = tx.sandbox_get(id).await? {
@@ -143,7 +149,7 @@ async fn open(
         Made { id, asked: vec![] }
     } else {
         let node = place(tx, &task, wanted.node.as_deref()).await?;
-        make(tx, (&task, run), Command::opening(node), placing).await?
+        make(tx, (&task, run), Command::opening(node, by.1.of(by.0)), placing).await?
     };
     if tx.sandbox_count(task.asked.id).await? >= MAX_OPEN {
         let fault = format!("the task has {MAX_OPEN} sandboxes in use: destroy one first");
@@ -152,7 +158,7 @@ async fn open(
     let sandbox = Sandbox {
         id: made.id,
         task: task.asked.id,
-        made_by: caller.user,
+        made_by: by.0.user,
         node: None,
         created_at: now,
         destroyed_at: None,
@@ -212,8 +218,8 @@ async fn place(
 
 impl Command {
     /// What shows that a node can run commands of the task.
-    fn opening(node: Option<NodeId>) -> Self {
+    fn opening(node: Option<NodeId>, by: String) -> Self {
         let action = Action::Command { line: "true".to_owned() };
-        Self { action, timeout_s: Some(60), output_bytes: None, node }
+        Self { action, timeout_s: Some(60), output_bytes: None, node, by }
     }
 }

@@ -99,7 +99,7 @@ pub(super) async fn close(
 /// A queued job never starts; a running one is stopped by its node. Whether tokens of agents ended.
 async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<bool, TaskError> {
     let mut is_revoked = false;
-    for job in tx.job_list(task.asked.id).await? {
+    for job in tx.job_list_open(task.asked.id).await? {
         match job.status {
             JobStatus::Queued => {
                 let canceled = JobStatus::Canceled;

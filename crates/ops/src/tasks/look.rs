@@ -11,6 +11,7 @@ use super::{TaskError, Tasks, find, job_views, view};
 use crate::Caller;
 use crate::paging::PageRequest;
 use crate::projects;
+use crate::workflow::make::EXEC_STEP;
 
 impl Tasks {
     /// A task, by id or name.
@@ -146,8 +147,8 @@ fn wanted_streams(word: Option<&str>) -> Result<Vec<Stream>, TaskError> {
 async fn read_stream(tx: &mut Tx, task: TaskId, stream: Stream) -> Result<String, TaskError> {
     let mut text = String::new();
     // What the project manager looked at in the workspace is no output of the task.
-    let steps = job_views(tx, task).await?.into_iter().filter(|job| job.exec.is_none());
-    for view in steps {
+    for job in tx.job_list_before(task, EXEC_STEP).await? {
+        let view = crate::workflow::job_view(job)?;
         match (view.result, stream) {
             (Some(result), Stream::Stdout) => text.push_str(&result.stdout),
             (Some(result), Stream::Stderr) => text.push_str(&result.stderr),

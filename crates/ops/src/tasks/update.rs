@@ -70,10 +70,7 @@ impl Change {
         let next = task.updated_at + TimeDelta::microseconds(1);
         task.updated_at = self.now.trunc_subsecs(6).max(next);
         tx.task_update(&task).await?;
-        let by = match self.voice {
-            Voice::Person => self.caller.handle.clone(),
-            Voice::Agent => format!("an agent of {}", self.caller.handle),
-        };
+        let by = self.voice.of(&self.caller);
         let data = json!({ "by": by, "changed": changed, "task_name": task.asked.name });
         tx.event_append(&event(&task, "task.updated", data)).await?;
         view(tx, task).await

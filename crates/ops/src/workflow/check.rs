@@ -34,7 +34,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// The checks that `run` has made of a step, among the jobs of its task. A run that goes on from
+    /// The checks that `run` has made of a step, among jobs of that step. A run that goes on from
     /// another one checks anew.
     pub(super) fn among(
         jobs: Vec<Job>,
@@ -73,7 +73,7 @@ pub(super) async fn run(
     let attempt = number.saturating_mul(CHECK).saturating_add(case.attempt);
     let action = Action::Command { line: command };
     let (run, limits, step_index) = (lease.run, task.asked.options.limits, case.step_index);
-    let wanted = Wanted { run, step_index, attempt, action, limits, node: None };
+    let wanted = Wanted { run, step_index, attempt, action, limits, node: None, by: None };
     Ok(make_job(tx, &task, wanted, placing).await?)
 }
 

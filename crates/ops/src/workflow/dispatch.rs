@@ -64,7 +64,7 @@ async fn dispatch(
     let lease = check(tx, request.hold).await?;
     let task = task_of(tx, lease.task).await?;
     let (run, limits, action) = (lease.run, task.asked.options.limits, request.step.action);
-    let wanted = Wanted { run, step_index, attempt, action, limits, node: None };
+    let wanted = Wanted { run, step_index, attempt, action, limits, node: None, by: None };
     let made = make_job(tx, &task, wanted, placing).await?;
     failpoint::hit("dispatch_written", "dispatch_step");
     Ok(made)

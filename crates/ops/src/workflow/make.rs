@@ -28,6 +28,8 @@ pub(crate) struct Wanted {
     pub(crate) limits: Limits,
     /// Where it must run, unless its task is somewhere already.
     pub(crate) node: Option<NodeId>,
+    /// Who asked for it, in words; absent if its workflow did.
+    pub(crate) by: Option<String>,
 }
 
 /// A job that was made, or was there.
@@ -55,10 +57,9 @@ pub(crate) async fn make_job(
             .collect(),
     };
     // Jobs of one task share a workspace, so they stay where the first of them ran.
-    let others = tx.job_list(task.asked.id).await?;
-    let is_at = others.iter().rev().find_map(|job| job.node);
+    let is_at = tx.task_node(task.asked.id).await?;
     let pinned_node = is_at.or(task.asked.options.node).or(wanted.node);
-    let follows = pinned_node.is_none() && others.iter().any(|job| !job.status.is_terminal());
+    let follows = pinned_node.is_none() && tx.task_has_open_job(task.asked.id).await?;
     let job = NewJob {
         id: JobId::generate(),
         task: task.asked.id,
@@ -75,7 +76,11 @@ pub(crate) async fn make_job(
     if follows {
         tx.job_await_placement(id, FOLLOW_MS).await?;
     }
-    let queued = event(task, "job.queued", names(&job));
+    let mut data = names(&job);
+    if let Some(by) = wanted.by {
+        data["by"] = by.into();
+    }
+    let queued = event(task, "job.queued", data);
     tx.event_append(&NewEvent { run: Some(wanted.run), job: Some(id), ..queued }).await?;
     let asked = assign_open_jobs(tx, placing).await?;
     Ok(Made { id, asked })

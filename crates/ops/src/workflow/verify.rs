@@ -139,7 +139,8 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
         return Ok(Known::Verdict(verdict));
     }
     let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
-    let checks = Checks::among(tx.job_list(lease.task).await?, lease.run, &job)?;
+    let of_step = tx.job_list_step(lease.run, step_index).await?;
+    let checks = Checks::among(of_step, lease.run, &job)?;
     if let Some(open) = checks.open {
         return Ok(Known::Waiting(format!("check job {open} of step {}", step_index + 1)));
     }
@@ -158,13 +159,10 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
     })))
 }
 
-/// What is known of the result of a job that is over, among all jobs of its task.
-pub(crate) async fn evidence_of(
-    tx: &mut Tx,
-    job: Job,
-    all: Vec<Job>,
-) -> Result<Evidence, cynode_store::Error> {
-    let checks = Checks::among(all, job.asked.run, &job)?;
+/// What is known of the result of a job that is over.
+pub(crate) async fn evidence_of(tx: &mut Tx, job: Job) -> Result<Evidence, cynode_store::Error> {
+    let of_step = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
+    let checks = Checks::among(of_step, job.asked.run, &job)?;
     evidence(tx, job, checks).await
 }
 

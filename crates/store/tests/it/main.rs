@@ -148,6 +148,7 @@ store_laws! {
     jobs {
         a_job_reads_back_as_it_was_asked,
         a_step_attempt_has_one_job,
+        jobs_are_listed_by_step_and_by_whether_they_are_open,
         unassigned_jobs_are_listed_oldest_first_up_to_the_limit,
         only_a_queued_job_is_assigned_or_started,
         jobs_of_a_silent_node_are_taken_back_unless_they_run,
@@ -162,12 +163,18 @@ store_laws! {
         a_job_is_left_alone_while_somebody_is_asked_where_it_belongs,
         a_job_that_was_given_a_node_waits_for_no_placement,
         open_jobs_of_a_task_gather_where_one_of_them_is,
+        jobs_for_a_node_that_takes_none_are_in_nobodys_way,
+        of_jobs_of_a_task_that_are_pinned_nowhere_the_oldest_goes_first,
+        jobs_whose_node_is_not_there_are_found_after_a_while,
+        a_task_of_which_nothing_has_begun_is_pinned_nowhere,
+        a_job_that_never_began_leaves_its_task_nowhere,
     }
     sandboxes {
         a_handle_on_a_workspace_reads_back_with_the_node_of_its_job,
         a_handle_that_was_given_up_is_not_counted_and_stays_so,
         a_key_finds_the_job_that_one_handle_made_with_it,
         commands_of_a_run_are_counted_apart_from_its_steps,
+        what_ended_commands_left_is_forgotten_up_to_a_number,
     }
     logs {
         output_is_kept_in_order_and_byte_for_byte,

@@ -3,7 +3,7 @@
 use cynode_domain::ids::{ChainId, JobId};
 use cynode_store::{
     ChatRecordStore, Entry, Error, EventCursor, EventFilter, EventStore, JobStore, LeaseStore,
-    Store, ThreadStore, UserStore, WorkflowStore,
+    PlacementStore, Store, ThreadStore, UserStore, WorkflowStore,
 };
 use cynode_testkit::{DurableServer, TestDatabase, postgres_database};
 use futures_util::future::join_all;
@@ -173,8 +173,10 @@ async fn a_run_that_is_being_claimed_is_skipped_by_others() {
 async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     let (_database, store) = opened().await;
     let world = World::new(store).await;
-    let run = world.run("a").await;
-    let jobs = [world.job(&run, 0).await, world.job(&run, 1).await, world.job(&run, 2).await];
+    let mut jobs = vec![];
+    for name in ["a", "b", "c"] {
+        jobs.push(world.job(&world.run(name).await, 0).await);
+    }
     let other = world.store.clone();
 
     let (mine, theirs) = change!(world.store, tx => {
@@ -186,6 +188,33 @@ async fn jobs_that_are_being_assigned_are_skipped_by_others() {
         jobs.into_iter().map(|job| job.asked.id).collect()
     };
     assert_eq!((ids(mine), ids(theirs)), (jobs[..2].to_vec(), jobs[2..].to_vec()));
+}
+
+#[tokio::test]
+async fn gathering_and_scattering_wait_for_nobody() {
+    let (_database, store) = opened().await;
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let (locked, free) = (world.job(&run, 0).await, world.job(&run, 1).await);
+    let other = world.store.clone();
+
+    change!(world.store, tx => {
+        tx.job_lock(locked).await?;
+        change!(other, tx => tx.task_gather(run.task, node).await);
+        Ok::<_, Error>(())
+    });
+
+    assert_eq!(world.job_now(locked).await.asked.pinned_node, None);
+    assert_eq!(world.job_now(free).await.asked.pinned_node, Some(node));
+    let other = world.store.clone();
+
+    change!(world.store, tx => {
+        tx.job_lock(free).await?;
+        change!(other, tx => tx.task_scatter(run.task).await);
+        Ok::<_, Error>(())
+    });
+
+    assert_eq!(world.job_now(free).await.asked.pinned_node, Some(node));
 }
 
 #[tokio::test]

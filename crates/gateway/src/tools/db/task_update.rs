@@ -1,8 +1,7 @@
 //! `db.task.update`
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::policy::{Principal, ToolScope};
-use cynode_ops::runs::Voice;
+use cynode_domain::policy::ToolScope;
 use cynode_wire::tasks::UpdateTask;
 use serde_json::{Value, json};
 
@@ -40,10 +39,7 @@ async fn run(context: ToolContext, mut arguments: Value) -> Result<Value, ToolFa
     let wanted = arguments.as_object_mut().and_then(|object| object.remove("task_id"));
     let task: TaskId = read(wanted.unwrap_or_default())?;
     let request: UpdateTask = read(arguments)?;
-    let voice = match context.who.agent {
-        Principal::User => Voice::Person,
-        Principal::Agent(_) => Voice::Agent,
-    };
-    let (caller, tasks) = (&context.who.caller, &context.services.tasks);
+    let (caller, voice) = context.speaker();
+    let tasks = &context.services.tasks;
     show(tasks.update(caller, &task.to_string(), request, voice).await?)
 }

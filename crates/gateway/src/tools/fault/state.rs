@@ -98,9 +98,12 @@ impl From<SandboxError> for ToolFault {
         use SandboxError as E;
         match fault {
             E::NotFound(_) | E::NoExec(_) => Self::not_found(fault.to_string()),
-            E::Destroyed | E::Closed { .. } | E::TooMany(_) | E::Elsewhere { .. } | E::File(_) => {
-                Self::new("conflict", fault.to_string())
-            }
+            E::Destroyed
+            | E::Closed { .. }
+            | E::Halted(_)
+            | E::TooMany(_)
+            | E::Elsewhere { .. }
+            | E::File(_) => Self::new("conflict", fault.to_string()),
             E::Invalid(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Store(fault) => fault.into(),

@@ -47,5 +47,5 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { task_id, job_id, image_ref, node_slug } = read(arguments)?;
     let wanted = OpenSandbox { task: task_id, job: job_id, image: image_ref, node: node_slug };
-    show(context.services.sandboxes.create(&context.who.caller, wanted).await?)
+    show(context.services.sandboxes.create(context.speaker(), wanted).await?)
 }

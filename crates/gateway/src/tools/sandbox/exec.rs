@@ -30,7 +30,7 @@ fn input() -> Value {
             "argv": { "type": "array", "maxItems": 1000, "items": { "type": "string" }, "description": "Arguments of the program, taken as they are." },
             "timeout_s": { "type": "integer", "minimum": 1, "maximum": 10800, "description": "How long it may run; the limits of the task hold too." },
             "wait_ms": { "type": "integer", "minimum": 0, "maximum": 30000, "description": "How long to wait for its end; 30000 when absent." },
-            "idempotency_key": text("The same key again is the same command.", 200),
+            "idempotency_key": text("The same key again is the same command; with another command it is refused.", 200),
         }),
     )
 }
@@ -62,5 +62,5 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         wait_ms: given.wait_ms,
         key: given.idempotency_key,
     };
-    show(context.services.sandboxes.exec(&context.who.caller, wanted).await?)
+    show(context.services.sandboxes.exec(context.speaker(), wanted).await?)
 }

@@ -43,5 +43,5 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { place, path } = read(arguments)?;
-    show(context.services.sandboxes.get_file(&context.who.caller, place.at(), &path).await?)
+    show(context.services.sandboxes.get_file(context.speaker(), place.at(), &path).await?)
 }

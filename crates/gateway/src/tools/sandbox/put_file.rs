@@ -51,5 +51,5 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         .decode(content_bytes_base64)
         .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
     let sandboxes = &context.services.sandboxes;
-    show(sandboxes.put_file(&context.who.caller, place.at(), &path, &content).await?)
+    show(sandboxes.put_file(context.speaker(), place.at(), &path, &content).await?)
 }

@@ -10,7 +10,7 @@ use crate::world::{World, eventually, new_job};
 const MINUTE: u32 = 60_000;
 
 impl World {
-    pub(super) async fn job_now(&self, id: JobId) -> Job {
+    pub(crate) async fn job_now(&self, id: JobId) -> Job {
         look!(self.store, tx => tx.job_get(id).await).unwrap()
     }
 
@@ -57,12 +57,31 @@ pub(crate) async fn a_step_attempt_has_one_job(store: Store) {
     assert_eq!(look!(world.store, tx => tx.job_list(run.task).await).len(), 3);
 }
 
+pub(crate) async fn jobs_are_listed_by_step_and_by_whether_they_are_open(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    let (first, second) = (world.job(&run, 0).await, world.job(&run, 1).await);
+    world.job(&other, 0).await;
+    let again = new_job(&run, 0, 2);
+    let attempt = again.id;
+    change!(world.store, tx => tx.job_insert(&again).await);
+    change!(world.store, tx => tx.job_close(first, JobStatus::Failed, None).await);
+    let ids = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.asked.id).collect::<Vec<_>>();
+
+    let of_step = look!(world.store, tx => tx.job_list_step(run.id, 0).await);
+    assert_eq!(ids(of_step), [first, attempt]);
+    let before = look!(world.store, tx => tx.job_list_before(run.task, 1).await);
+    assert_eq!(ids(before), [first, attempt]);
+    let open = look!(world.store, tx => tx.job_list_open(run.task).await);
+    assert_eq!(ids(open), [second, attempt]);
+}
+
 pub(crate) async fn unassigned_jobs_are_listed_oldest_first_up_to_the_limit(store: Store) {
     let world = World::new(store).await;
-    let (run, node) = (world.run("a").await, world.node("n").await);
+    let node = world.node("n").await;
     let mut jobs = vec![];
-    for step in 0..4 {
-        jobs.push(world.job(&run, step).await);
+    for name in ["a", "b", "c", "d"] {
+        jobs.push(world.job(&world.run(name).await, 0).await);
     }
     let (given, closed) = (jobs[0], jobs[2]);
     change!(world.store, tx => tx.job_assign(given, node).await);
@@ -102,7 +121,7 @@ pub(crate) async fn jobs_of_a_silent_node_are_taken_back_unless_they_run(store: 
 
     let taken = change!(world.store, tx => tx.job_unassign_silent(i64::from(MINUTE)).await);
 
-    assert_eq!(taken, 1);
+    assert_eq!(taken, [run.task]);
     assert_eq!(world.unassigned(10).await, [lost]);
     assert_eq!(world.job_now(running).await.node, Some(silent));
     assert_eq!(world.job_now(kept).await.node, Some(loud));

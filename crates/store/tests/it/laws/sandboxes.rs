@@ -3,6 +3,7 @@
 use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
 use cynode_store::{ExecCounts, JobStore, Run, Sandbox, SandboxStore, Store};
+use serde_json::json;
 
 use crate::world::{World, at, new_job};
 
@@ -95,4 +96,38 @@ pub(crate) async fn commands_of_a_run_are_counted_apart_from_its_steps(store: St
     assert_eq!(counts, ExecCounts { highest: 2, open: 1 });
     let none = look!(world.store, tx => tx.exec_counts(other.id, STEP).await);
     assert_eq!(none, ExecCounts::default());
+}
+
+pub(crate) async fn what_ended_commands_left_is_forgotten_up_to_a_number(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let step = world.job(&run, 0).await;
+    let sandbox = world.sandbox(&run, 1).await.id;
+    let (ended, open) =
+        (world.exec(&run, sandbox, 2, None).await, world.exec(&run, sandbox, 3, None).await);
+    let newest = world.exec(&run, sandbox, 4, None).await;
+    for job in [step, ended, newest] {
+        change!(world.store, tx => {
+            tx.log_append(job, "stdout", 0, b"said").await?;
+            tx.job_close(job, JobStatus::Completed, Some(&json!({ "code": 0 }))).await
+        });
+    }
+    let mut kept = vec![];
+    for job in [step, open, newest] {
+        kept.push(world.job_now(job).await);
+    }
+
+    for _ in 0..2 {
+        change!(world.store, tx => tx.exec_forget(run.id, STEP, 3).await);
+    }
+
+    let forgotten = world.job_now(ended).await;
+    assert_eq!((forgotten.asked.payload, forgotten.result), (json!({}), None));
+    assert_eq!(forgotten.status, JobStatus::Completed);
+    assert_eq!(look!(world.store, tx => tx.log_read(ended, "stdout").await), b"");
+    for job in kept {
+        let id = job.asked.id;
+        assert_eq!(world.job_now(id).await, job);
+    }
+    assert_eq!(look!(world.store, tx => tx.log_read(newest, "stdout").await), b"said");
 }
