@@ -2,16 +2,18 @@
 //!
 //! Why it stands still is read from the job and its verdict, never told by the runner. The answer is
 //! bounded here, whoever gave it: what was not accepted is not taken as it is, a run goes on a few
-//! times only, and a command that may have done part of its work runs again only if its task, a
-//! preference or a person says so. Without an answer a person is asked about an interrupted step, and
+//! times only, and a command that did its work, or may have done part of it, runs again only if its
+//! task, a preference or a person says so. Without an answer a person is asked about an interrupted step, and
 //! every other step has failed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::run::VERIFY;
-use cynode_domain::standstill::{IF_INTERRUPTED, IfInterrupted, MAX_CONTINUATIONS, Standstill};
+use cynode_domain::standstill::{
+    CONTINUES_SINCE, IF_INTERRUPTED, IfInterrupted, MAX_CONTINUATIONS, Standstill,
+};
 use cynode_domain::verdict::VerdictStatus;
 use cynode_store::{JobStore, Tx, WorkflowStore};
 use cynode_wire::continuing::{ContinuationView, ContinueRun, NO_MANAGER};
@@ -28,6 +30,9 @@ use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::preferences;
 use crate::signals::Topic;
 
+/// What the runner calls the effect that keeps how a run goes on, before the id of the job.
+const CONTINUE: &str = "continue";
+
 /// Who says how runs go on.
 #[derive(Clone)]
 pub(crate) struct Continuer {
@@ -41,7 +46,7 @@ impl Continuer {
     }
 
     async fn make(self, asked: Asked) -> ContinuationView {
-        let Asked { subject, body, bounds } = asked;
+        let Asked { subject, body, bounds, .. } = asked;
         let answer = patiently(|| self.handoffs.continue_run(&subject, body.clone())).await;
         if let Err(error) = &answer {
             let task = subject.task;
@@ -60,6 +65,7 @@ enum Question {
 }
 
 struct Asked {
+    run: RunId,
     subject: Subject,
     body: ContinueRunHandoff,
     bounds: Bounds,
@@ -73,19 +79,30 @@ struct Bounds {
     may_repeat: bool,
 }
 
+/// What a command may have done by the time its run stood still; nothing if it never began.
+const fn done_by(standstill: Standstill) -> Option<&'static str> {
+    match standstill {
+        Standstill::NotStarted => None,
+        Standstill::Interrupted | Standstill::LimitReached => {
+            Some("it may have done part of its work")
+        }
+        Standstill::Rejected => Some("it did its work once already"),
+    }
+}
+
 impl Bounds {
     fn settle(self, answer: Result<ContinueAnswer, HandoffError>) -> ContinuationView {
         let is_interrupted = self.standstill == Standstill::Interrupted;
+        let done = done_by(self.standstill).filter(|_| !self.may_repeat);
         let (with, reason) = match answer {
             Ok(answer) if answer.with == ContinueWith::Continue => {
                 let reason = "what was not accepted is not taken as it is";
                 (ContinueWith::GiveUp, reason.to_owned())
             }
-            Ok(answer)
-                if answer.with == ContinueWith::Retry && is_interrupted && !self.may_repeat =>
-            {
-                (ContinueWith::AskPerson, "it may have done part of its work".to_owned())
-            }
+            Ok(ContinueAnswer { with: ContinueWith::Retry, reason, .. }) => match done {
+                Some(done) => (ContinueWith::AskPerson, done.to_owned()),
+                None => (ContinueWith::Retry, reason),
+            },
             Ok(answer) => (answer.with, answer.reason),
             Err(error) if is_interrupted => (ContinueWith::AskPerson, lower(&in_words(&error))),
             Err(error) => (ContinueWith::GiveUp, lower(&in_words(&error))),
@@ -113,8 +130,10 @@ impl Workflow {
                 Question::Settled(view) => return Ok(view),
                 Question::Open(asked) => *asked,
             };
+            let run = asked.run;
             let making = continuer.clone().make(asked);
             if let Some(view) = continuer.answers.progress(request.job_id, making) {
+                self.keep_from_older_runners(run, &view).await?;
                 return Ok(view);
             }
             if !listener.wait(deadline).await {
@@ -122,6 +141,23 @@ impl Workflow {
                 return Ok(ContinuationView::Waiting { waiting_for });
             }
         }
+    }
+
+    /// A run that goes on, or asks whether it does, is no more for a runner that cannot do so. Written
+    /// before the answer is given, so that no such runner finds it if this one dies with the answer.
+    async fn keep_from_older_runners(
+        &self,
+        run: RunId,
+        view: &ContinuationView,
+    ) -> Result<(), WorkflowError> {
+        use ContinueWith::{AskPerson, Retry};
+        if !matches!(view, ContinuationView::Settled { with: Retry | AskPerson, .. }) {
+            return Ok(());
+        }
+        let raised = self.store.write_alone(move |tx| {
+            Box::pin(async move { tx.run_raise_version(run, CONTINUES_SINCE).await })
+        });
+        Ok(raised.await?)
     }
 }
 
@@ -136,7 +172,7 @@ async fn look(tx: &mut Tx, request: Arc<ContinueRun>) -> Result<Question, Workfl
     if !job.status.is_terminal() {
         return Err(WorkflowError::StillRunning(job.asked.id));
     }
-    let attempts = job.asked.attempt;
+    let (job_id, attempts) = (job.asked.id, job.asked.attempt);
     let verdict = judged(tx, hold, (lease.run, &job)).await?;
     let verdict = verdict.filter(|verdict| verdict.status == VerdictStatus::Fail);
     let verdict =
@@ -145,7 +181,10 @@ async fn look(tx: &mut Tx, request: Arc<ContinueRun>) -> Result<Question, Workfl
     let Some(standstill) = Standstill::of(&ending, &verdict) else {
         return Ok(give_up("its command decided it".to_owned()));
     };
-    if request.continued >= MAX_CONTINUATIONS {
+    // The journal knows; a run that branched off another brings the number of that one along.
+    let journalled = tx.effects_of_others(lease.run, CONTINUE, &job_id.to_string()).await?;
+    let continued = request.continued.max(journalled);
+    if continued >= MAX_CONTINUATIONS {
         return Ok(give_up(format!("the run went on {MAX_CONTINUATIONS} times already")));
     }
     let task = task_of(tx, hold.task_id).await?.asked;
@@ -166,11 +205,11 @@ async fn look(tx: &mut Tx, request: Arc<ContinueRun>) -> Result<Question, Workfl
         situation: format!("A step was not accepted, and no attempt is left: {why}"),
         attempts,
         standstill: Some(standstill),
-        continued: request.continued,
+        continued,
         may_repeat,
     };
     let bounds = Bounds { standstill, may_repeat: may_repeat || is_wanted };
-    Ok(Question::Open(Box::new(Asked { subject, body, bounds })))
+    Ok(Question::Open(Box::new(Asked { run: lease.run, subject, body, bounds })))
 }
 
 fn give_up(reason: String) -> Question {
@@ -204,7 +243,11 @@ mod tests {
         use ContinueWith as With;
         for (of, said, expected) in [
             ((Standstill::Rejected, true), With::Continue, With::GiveUp),
-            ((Standstill::Rejected, false), With::Retry, With::Retry),
+            ((Standstill::Rejected, true), With::Retry, With::Retry),
+            ((Standstill::Rejected, false), With::Retry, With::AskPerson),
+            ((Standstill::Rejected, false), With::GiveUp, With::GiveUp),
+            ((Standstill::LimitReached, false), With::Retry, With::AskPerson),
+            ((Standstill::LimitReached, true), With::Retry, With::Retry),
             ((Standstill::Interrupted, false), With::Retry, With::AskPerson),
             ((Standstill::Interrupted, true), With::Retry, With::Retry),
             ((Standstill::Interrupted, true), With::GiveUp, With::GiveUp),

@@ -9,9 +9,12 @@ use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
 use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_store::WorkflowStore;
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::{ContinueWith, HandoffKind};
-use cynode_wire::workflow::{DispatchStep, Hold, StartRun, VerifyStep};
+use cynode_wire::workflow::{
+    DispatchStep, EffectView, GraphVersions, Hold, RecordEffect, StartRun, VerifyStep,
+};
 use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
@@ -67,7 +70,8 @@ impl Standing {
         );
         let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
         let (task_id, holder_id) = (its.task.id, HolderId::generate());
-        let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+        let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
+        let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions };
         let hold = workflow.start(&body).await.unwrap().hold;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step { action, expected_outputs: vec![] };
@@ -96,6 +100,19 @@ impl Standing {
         let view = self.ask(continued).await.unwrap();
         let ContinuationView::Settled { with, .. } = view else { panic!("{view:?}") };
         with
+    }
+
+    /// The version of the graph that a runner must know to go on with the run.
+    async fn version(&self) -> Option<u32> {
+        let task = self.its.task.id;
+        let read = self.its.world.store.read(move |tx| {
+            Box::pin(async move {
+                let run = tx.run_of_task(task).await?.unwrap();
+                tx.run_version(run.id).await
+            })
+        });
+        let version: Result<_, cynode_store::Error> = read.await;
+        version.unwrap()
     }
 
     fn handed(&self) -> Vec<(HandoffKind, Value)> {
@@ -134,6 +151,32 @@ async fn a_run_that_went_on_often_enough_is_handed_to_nobody() {
 
     assert_eq!(standing.with(3).await, ContinueWith::GiveUp);
     assert_eq!(standing.handed().len(), 0);
+}
+
+#[tokio::test]
+async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner() {
+    let standing = Standing::new("retry").await;
+    for number in 0..3 {
+        let key = format!("{number}/verify_step_result/continue/{}", JobId::generate());
+        let effect = EffectView { key, answer: json!({}) };
+        let body = RecordEffect { hold: standing.hold, effect };
+        standing.workflow.effect(body).await.unwrap();
+    }
+
+    assert_eq!(standing.with(0).await, ContinueWith::GiveUp);
+    assert_eq!(standing.handed().len(), 0);
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
+    for (with, expected) in [("give_up", 1), ("retry", 2), ("ask_person", 2)] {
+        let standing = Standing::new(with).await;
+        assert_eq!(standing.version().await, Some(1));
+
+        standing.with(0).await;
+
+        assert_eq!(standing.version().await, Some(expected), "{with}");
+    }
 }
 
 #[tokio::test]
