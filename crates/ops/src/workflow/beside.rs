@@ -64,10 +64,11 @@ where
             return making.answer.clone();
         }
         answers.insert(key.clone(), Making { begun: Instant::now(), answer: None });
-        let beside = self.clone();
+        let place = Place { beside: self.clone(), key };
         self.background.spawn("answer of the project manager", async move {
             let answer = Some(make.await);
-            beside.lock().insert(key, Making { begun: Instant::now(), answer });
+            let Place { beside, key } = &place;
+            beside.lock().insert(key.clone(), Making { begun: Instant::now(), answer });
             beside.signals.send(Topic::Results);
         });
         None
@@ -75,6 +76,23 @@ where
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Making<V>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where an answer is to be put. Left without one, because its making panicked or was stopped, it is
+/// free again: whoever asks next begins anew. Nobody is woken for that, so that what panics each time is
+/// tried no more often than it is asked for.
+struct Place<K: Eq + Hash, V> {
+    beside: Beside<K, V>,
+    key: K,
+}
+
+impl<K: Eq + Hash, V> Drop for Place<K, V> {
+    fn drop(&mut self) {
+        let mut answers = self.beside.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.get(&self.key).is_some_and(|making| making.answer.is_none()) {
+            answers.remove(&self.key);
+        }
     }
 }
 
@@ -92,5 +110,31 @@ where
             }
             answer => return answer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_store::Engine;
+
+    use super::*;
+
+    /// Lets what was begun beside this go on.
+    async fn others() {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_whose_making_panicked_is_made_anew_for_who_asks_next() {
+        let beside: Beside<u8, &str> = Beside::new(Signals::new(Engine::Sqlite));
+
+        assert_eq!(beside.progress(1, async { panic!("a defect") }), None);
+        others().await;
+        assert_eq!(beside.progress(1, async { "an answer" }), None);
+        others().await;
+
+        assert_eq!(beside.progress(1, async { "another" }), Some("an answer"));
     }
 }
