@@ -9,7 +9,7 @@ use cynode_domain::criteria::{Criterion, check_agents_change};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::Plan;
 use cynode_domain::run::{FINALIZE, MARK_FAILED, VERIFY, next_node};
-use cynode_store::{Checkpoint, EventStore, Task, TaskStore, Tx, WorkflowStore};
+use cynode_store::{Checkpoint, Error, EventStore, Task, TaskStore, Tx, WorkflowStore};
 use cynode_wire::tasks::{TaskView, UpdateTask};
 use serde::Deserialize;
 use serde_json::json;
@@ -69,7 +69,8 @@ impl Change {
         // Whoever compares times of change must see one, however fast two of them follow.
         let next = task.updated_at + TimeDelta::microseconds(1);
         task.updated_at = self.now.trunc_subsecs(6).max(next);
-        tx.task_update(&task).await?;
+        let updated = tx.task_update(&task).await;
+        updated.map_err(|error| refused(error, &task.asked.name))?;
         let by = self.voice.of(&self.caller);
         let data = json!({ "by": by, "changed": changed, "task_name": task.asked.name });
         tx.event_append(&event(&task, "task.updated", data)).await?;
@@ -118,6 +119,15 @@ impl Change {
             Voice::Person => Ok(()),
             Voice::Agent => Ok(check_agents_change(before, after)?),
         }
+    }
+}
+
+/// Why the database refused a change. Only names are unique: somebody took this one a moment ago.
+fn refused(error: Error, name: &str) -> TaskError {
+    if error.is_duplicate() {
+        TaskError::NameTaken(name.to_owned())
+    } else {
+        TaskError::from(error)
     }
 }
 
@@ -176,6 +186,16 @@ mod tests {
         assert!(is_judged(&standing("verify_step_result", "all_verified", 1)));
         assert!(is_judged(&standing("plan_steps", "failed", 0)));
         assert!(!is_judged(&standing("verify_step_result", "retry_step", 1)));
+    }
+
+    #[test]
+    fn a_name_that_somebody_took_meanwhile_is_taken() {
+        let duplicate = Error::Duplicate { constraint: "tasks_name".to_owned() };
+
+        assert!(
+            matches!(refused(duplicate, "report"), TaskError::NameTaken(name) if name == "report")
+        );
+        assert!(!matches!(refused(Error::Closed, "report"), TaskError::NameTaken(_)));
     }
 
     #[test]
