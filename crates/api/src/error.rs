@@ -125,9 +125,12 @@ impl From<ScheduleError> for ApiError {
         let detail = error.to_string();
         match error {
             E::NotFound(_) => Self::new(Kind::NotFound, detail),
-            E::Ambiguous(_) | E::NameTaken(_) | E::TooMany | E::NothingAhead(_) => {
-                Self::new(Kind::Conflict, detail)
-            }
+            E::Ambiguous(_)
+            | E::NameTaken(_)
+            | E::TooMany
+            | E::TooManyOpen(_)
+            | E::TooFarAhead
+            | E::NothingAhead(_) => Self::new(Kind::Conflict, detail),
             E::Invalid(faults) => Self::invalid(faults),
             E::Page(_) => Self::new(Kind::Validation, detail),
             E::Project(error) => error.into(),

@@ -6,11 +6,15 @@
 //! is made here. Which of the two it is, the kind of its payload says, and nothing else.
 //!
 //! Invariants: every time is the database's. That a time came and that the next one is waited for are
-//! one transaction; the work follows, under a claim that runs out. Whoever takes it up again makes the
-//! same tasks, because their keys are made of schedule, time and number.
+//! one transaction; the work follows, under a claim that runs out. The tasks of one due time are made in
+//! one transaction, together with the note that they are made, so that whoever takes the work up again
+//! finds all of them or none: the answer of a model may differ from one time to the next, and is never
+//! mixed with an earlier one. A task that names its commands is made under a key of schedule and time.
+//! Few times of a schedule are open at once, and owners take turns.
 
 mod check;
 mod due;
+mod events;
 mod look;
 mod scheduler;
 mod work;
@@ -27,6 +31,10 @@ use crate::{BadCursor, Caller, Signals};
 
 /// How many schedules a user can have.
 const MAX_SCHEDULES: u32 = 100;
+/// How many due times of a schedule may be open at once, whoever fires it.
+const MAX_OPEN: u32 = 5;
+/// How many times to come can be skipped.
+const MAX_SKIPPED: u32 = 100;
 
 /// Why an operation on schedules was refused.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +51,16 @@ pub enum ScheduleError {
     /// The user has as many as there may be.
     #[error("you have {MAX_SCHEDULES} schedules, and more are not allowed: delete one first")]
     TooMany,
+    /// Too much of its work is open.
+    #[error(
+        "work of {MAX_OPEN} times of \"{0}\" is open, and more is not allowed: wait for its tasks, or cancel them"
+    )]
+    TooManyOpen(String),
+    /// Too much is skipped already.
+    #[error(
+        "no more can be skipped: at most {MAX_SKIPPED} times, and not more than a year ahead; pause the schedule instead"
+    )]
+    TooFarAhead,
     /// Nothing is ahead that could be skipped.
     #[error("nothing is ahead: the schedule is {0}")]
     NothingAhead(&'static str),

@@ -46,6 +46,7 @@ mod questions;
 mod rules;
 mod runs;
 mod sandboxes;
+mod schedule_due;
 mod schedule_runs;
 mod schedules;
 mod sessions;
@@ -99,9 +100,9 @@ pub use questions::{Asked, NewQuestion, QuestionStore};
 pub use rules::{AccessChange, RuleStore, StoredRule};
 pub use runs::{PastTransition, RecordedRun, RunStore};
 pub use sandboxes::{ExecCounts, Sandbox, SandboxStore};
+pub use schedule_due::{DueSchedule, DueStore, ScheduleAhead};
 pub use schedule_runs::{
-    DueStore, NewScheduleRun, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduledTask,
-    ScheduledTaskStore,
+    NewScheduleRun, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduledTask, ScheduledTaskStore,
 };
 pub use schedules::{Schedule, ScheduleStore};
 pub use sessions::{ApiToken, Session, SessionStore};

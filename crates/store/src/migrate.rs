@@ -76,6 +76,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0013_sandboxes.sql"),
         sqlite: include_str!("../migrations/sqlite/0013_sandboxes.sql"),
     },
+    Migration {
+        version: 14,
+        postgres: include_str!("../migrations/postgres/0014_schedule_tries.sql"),
+        sqlite: include_str!("../migrations/sqlite/0014_schedule_tries.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

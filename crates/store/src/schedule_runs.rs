@@ -1,18 +1,18 @@
 //! Times at which schedules came due, and who deals with them.
 //!
 //! Invariants: a due time of a schedule has one row. Of those who claim a row one after the other, only
-//! the last can write to it. All times are the database's.
+//! the last can write to it. The tasks of a run are made once, whoever tries again. A run whose tasks are
+//! open is not forgotten. All times are the database's.
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ScheduleId, ScheduleRunId, TaskId};
 use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_domain::status::TaskStatus;
 
 use crate::column::Row;
 use crate::param::params;
-use crate::schedules::schedule;
-use crate::{Error, Schedule, Tx};
+use crate::{Error, Tx};
 
 /// One time at which a schedule came due.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct ScheduleRun {
     pub summary: String,
     /// How often it was claimed.
     pub attempts: u32,
+    /// How often somebody began with it and failed.
+    pub failures: u32,
+    /// When its tasks were made, if they were made all at once.
+    pub made_at: Option<DateTime<Utc>>,
     /// When it was noticed.
     pub created_at: DateTime<Utc>,
     /// When it ended.
@@ -74,27 +78,6 @@ pub struct ScheduledTask {
     pub status: TaskStatus,
 }
 
-/// What the clock brings.
-#[async_trait]
-pub trait DueStore {
-    /// Schedules whose time has come, locked until the transaction ends, and the time by which that
-    /// was told. Those that somebody else has locked are left to them.
-    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<(Schedule, DateTime<Utc>)>, Error>;
-    /// Moves a schedule from its due time to the next; false if it was moved already.
-    async fn schedule_advance(
-        &mut self,
-        id: ScheduleId,
-        from: DateTime<Utc>,
-        to: Option<DateTime<Utc>>,
-    ) -> Result<bool, Error>;
-    /// Whether work of an earlier time is still open: a run, or a task of one.
-    async fn schedule_is_busy(&mut self, id: ScheduleId) -> Result<bool, Error>;
-    /// How long until something comes due or a claim ends; none if there is nothing to wait for.
-    async fn schedule_wait(&mut self) -> Result<Option<TimeDelta>, Error>;
-    /// The time of the database.
-    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error>;
-}
-
 /// Runs of schedules.
 #[async_trait]
 pub trait ScheduleRunStore {
@@ -109,9 +92,10 @@ pub trait ScheduleRunStore {
         before: Option<ScheduleRunId>,
         limit: u32,
     ) -> Result<Vec<ScheduleRun>, Error>;
-    /// Forgets all but the newest `keep` of a schedule's runs that have ended.
+    /// Forgets all but the newest `keep` of a schedule's runs that have ended and whose tasks have.
     async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error>;
-    /// Claims open runs that nobody deals with, the longest waiting first, for so many milliseconds.
+    /// Claims open runs that nobody deals with for so many milliseconds. Owners take turns: those come
+    /// first for whom the fewest runs are handed over, and of one owner's those that wait longest.
     async fn schedule_run_claim(
         &mut self,
         lease_ms: i64,
@@ -125,12 +109,13 @@ pub trait ScheduleRunStore {
         status: ScheduleRunStatus,
         lease_ms: i64,
     ) -> Result<bool, Error>;
-    /// Gives a claim up for so many milliseconds, and says why; false if the claim is lost.
+    /// Gives a claim up for so many milliseconds, says why and whether that counts as a failure; false
+    /// if the claim is lost.
     async fn schedule_run_retry(
         &mut self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        why: &str,
+        (why, is_failure): (&str, bool),
     ) -> Result<bool, Error>;
     /// Ends a run; false if the claim is lost.
     async fn schedule_run_end(
@@ -144,6 +129,9 @@ pub trait ScheduleRunStore {
 /// Tasks of runs.
 #[async_trait]
 pub trait ScheduledTaskStore {
+    /// Takes the one right to make the tasks of an open run, together with which they have to be made;
+    /// false if they were made, or the run has ended.
+    async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error>;
     /// Notes that a task was made for a run; noting it twice changes nothing.
     async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error>;
     /// The tasks of a schedule's runs from `first` to `last`, oldest first.
@@ -152,52 +140,6 @@ pub trait ScheduledTaskStore {
         schedule: ScheduleId,
         (first, last): (ScheduleRunId, ScheduleRunId),
     ) -> Result<Vec<ScheduledTask>, Error>;
-}
-
-#[async_trait]
-impl DueStore for Tx {
-    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<(Schedule, DateTime<Utc>)>, Error> {
-        let sql = "SELECT s.*, cynode_now() AS now FROM schedules s
-                   WHERE s.next_due_at <= cynode_now() AND s.is_enabled
-                   ORDER BY s.next_due_at LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
-        let rows = self.rows(sql, params![limit]).await?;
-        rows.iter().map(|row| Ok((schedule(row)?, row.get("now")?))).collect()
-    }
-
-    async fn schedule_advance(
-        &mut self,
-        id: ScheduleId,
-        from: DateTime<Utc>,
-        to: Option<DateTime<Utc>>,
-    ) -> Result<bool, Error> {
-        let sql = "UPDATE schedules SET next_due_at = $3 WHERE id = $1 AND next_due_at = $2";
-        Ok(self.execute(sql, params![id, from, to]).await? == 1)
-    }
-
-    async fn schedule_is_busy(&mut self, id: ScheduleId) -> Result<bool, Error> {
-        let sql = "SELECT r.id FROM schedule_runs r WHERE r.schedule_id = $1
-                   AND (r.ended_at IS NULL OR EXISTS (
-                       SELECT t.task_id FROM schedule_run_tasks t JOIN tasks k ON k.id = t.task_id
-                       WHERE t.run_id = r.id AND NOT k.closed))
-                   LIMIT 1";
-        Ok(self.row(sql, params![id]).await?.is_some())
-    }
-
-    async fn schedule_wait(&mut self) -> Result<Option<TimeDelta>, Error> {
-        let sql = "SELECT min(w.at) AS at, cynode_now() AS now FROM (
-                       SELECT min(next_due_at) AS at FROM schedules WHERE next_due_at IS NOT NULL
-                       UNION ALL
-                       SELECT min(claimed_until) FROM schedule_runs WHERE ended_at IS NULL) AS w";
-        let Some(row) = self.row(sql, &[]).await? else { return Ok(None) };
-        let at: Option<DateTime<Utc>> = row.get("at")?;
-        let now: DateTime<Utc> = row.get("now")?;
-        Ok(at.map(|at| (at - now).max(TimeDelta::zero())))
-    }
-
-    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error> {
-        let row = self.row("SELECT cynode_now() AS now", &[]).await?;
-        row.ok_or(Error::Closed)?.get("now")
-    }
 }
 
 #[async_trait]
@@ -243,6 +185,9 @@ impl ScheduleRunStore for Tx {
 
     async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error> {
         let sql = "DELETE FROM schedule_runs WHERE schedule_id = $1 AND ended_at IS NOT NULL
+                   AND NOT EXISTS (
+                       SELECT t.task_id FROM schedule_run_tasks t JOIN tasks k ON k.id = t.task_id
+                       WHERE t.run_id = schedule_runs.id AND NOT k.closed)
                    AND id <= (SELECT id FROM schedule_runs WHERE schedule_id = $1
                        ORDER BY id DESC LIMIT 1 OFFSET $2)";
         self.execute(sql, params![schedule, keep]).await
@@ -255,11 +200,23 @@ impl ScheduleRunStore for Tx {
     ) -> Result<Vec<ScheduleRun>, Error> {
         let sql = "UPDATE schedule_runs
                    SET attempts = attempts + 1, claimed_until = cynode_after($1)
-                   WHERE id IN (SELECT id FROM schedule_runs
-                       WHERE ended_at IS NULL AND claimed_until <= cynode_now()
-                       ORDER BY claimed_until LIMIT $2 /*pg FOR UPDATE SKIP LOCKED */)
+                   WHERE id IN (SELECT r.id FROM schedule_runs r JOIN (
+                           SELECT w.id, coalesce(h.runs, 0) + row_number() OVER (
+                               PARTITION BY s.owner_id ORDER BY w.claimed_until, w.id) AS turn
+                           FROM schedule_runs w JOIN schedules s ON s.id = w.schedule_id
+                           LEFT JOIN (SELECT o.owner_id, count(*) AS runs
+                               FROM schedule_runs b JOIN schedules o ON o.id = b.schedule_id
+                               WHERE b.ended_at IS NULL AND b.status = $3
+                               AND b.claimed_until > cynode_now()
+                               GROUP BY o.owner_id) h ON h.owner_id = s.owner_id
+                           WHERE w.ended_at IS NULL AND w.claimed_until <= cynode_now()
+                       ) q ON q.id = r.id
+                       WHERE r.ended_at IS NULL AND r.claimed_until <= cynode_now()
+                       ORDER BY q.turn, r.claimed_until
+                       LIMIT $2 /*pg FOR UPDATE OF r SKIP LOCKED */)
                    RETURNING *";
-        self.rows(sql, params![lease_ms, limit]).await?.iter().map(run).collect()
+        let handed = ScheduleRunStatus::HandedOver.as_str();
+        self.rows(sql, params![lease_ms, limit, handed]).await?.iter().map(run).collect()
     }
 
     async fn schedule_run_keep(
@@ -278,12 +235,13 @@ impl ScheduleRunStore for Tx {
         &mut self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        why: &str,
+        (why, is_failure): (&str, bool),
     ) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4),
-                   summary = $5 WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
+                   summary = $5, failures = failures + CASE WHEN $6 THEN 1 ELSE 0 END
+                   WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
         let waiting = ScheduleRunStatus::Claimed.as_str();
-        let params = params![claim.run, claim.attempt, waiting, wait_ms, why];
+        let params = params![claim.run, claim.attempt, waiting, wait_ms, why, is_failure];
         Ok(self.execute(sql, params).await? == 1)
     }
 
@@ -302,6 +260,12 @@ impl ScheduleRunStore for Tx {
 
 #[async_trait]
 impl ScheduledTaskStore for Tx {
+    async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error> {
+        let sql = "UPDATE schedule_runs SET made_at = cynode_now()
+                   WHERE id = $1 AND made_at IS NULL AND ended_at IS NULL";
+        Ok(self.execute(sql, params![run]).await? == 1)
+    }
+
     async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error> {
         // Nothing is noted for a run whose schedule was deleted meanwhile.
         let sql = "INSERT INTO schedule_run_tasks (run_id, task_id)
@@ -340,6 +304,8 @@ fn run(row: &Row) -> Result<ScheduleRun, Error> {
         status: row.word("status")?,
         summary: row.get("summary")?,
         attempts: row.count("attempts")?,
+        failures: row.count("failures")?,
+        made_at: row.get("made_at")?,
         created_at: row.get("created_at")?,
         ended_at: row.get("ended_at")?,
     })

@@ -54,6 +54,7 @@ pub trait ScheduleStore {
     /// The owner's schedules with this name, in whatever project.
     async fn schedule_named(&mut self, owner: UserId, name: &str) -> Result<Vec<Schedule>, Error>;
     /// A page of schedules, newest first, older than `before`; of one owner and project, or of all.
+    /// Those that this version cannot read are left out.
     async fn schedule_list(
         &mut self,
         (owner, project): (Option<UserId>, Option<ProjectId>),
@@ -113,7 +114,7 @@ impl ScheduleStore for Tx {
     async fn schedule_list(
         &mut self,
         (owner, project): (Option<UserId>, Option<ProjectId>),
-        before: Option<ScheduleId>,
+        mut before: Option<ScheduleId>,
         limit: u32,
     ) -> Result<Vec<Schedule>, Error> {
         let sql = "SELECT * FROM schedules
@@ -121,8 +122,17 @@ impl ScheduleStore for Tx {
                    AND ($2 /*pg ::uuid */ IS NULL OR project_id = $2)
                    AND ($3 /*pg ::uuid */ IS NULL OR id < $3)
                    ORDER BY id DESC LIMIT $4";
-        let rows = self.rows(sql, params![owner, project, before, limit]).await?;
-        rows.iter().map(schedule).collect()
+        let mut found = vec![];
+        let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+        loop {
+            let left = u32::try_from(wanted - found.len()).unwrap_or(limit);
+            let rows = self.rows(sql, params![owner, project, before, left]).await?;
+            found.extend(rows.iter().filter_map(|row| schedule(row).ok()));
+            let Some(last) = rows.last().filter(|_| found.len() < wanted) else {
+                return Ok(found);
+            };
+            before = Some(last.id("id")?);
+        }
     }
 
     async fn schedule_count(&mut self, owner: UserId) -> Result<u32, Error> {

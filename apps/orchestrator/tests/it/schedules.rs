@@ -88,6 +88,7 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(harness
     let pm = of(AgentType::Pm, Some(project), None).await;
     let other = of(AgentType::Pm, Some(elsewhere.project_id), None).await;
     let analyst = of(AgentType::Pa, None, Some(elsewhere.id)).await;
+    let at_a_task = of(AgentType::Pm, None, Some(elsewhere.id)).await;
 
     let asked = json!({ "name": "report", "every_s": 3600, "prompt": "tell what changed" });
     let made = pm.call("db.schedule.create", asked).await;
@@ -98,7 +99,11 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(harness
     assert_eq!(pm.call("db.schedule.list", json!({})).await["items"][0]["id"], made["id"]);
     assert_eq!(other.call("db.schedule.list", json!({})).await["items"], json!([]));
     assert_eq!(analyst.call("db.schedule.list", json!({})).await["items"], json!([]));
-    for stranger in [&other, &analyst] {
+    assert_eq!(at_a_task.call("db.schedule.list", json!({})).await["items"], json!([]));
+    let asked = json!({ "name": "mine", "every_s": 3600, "prompt": "spread" });
+    let refused = at_a_task.call("db.schedule.create", asked).await;
+    assert_eq!(refused["error"]["type"], "forbidden", "{refused}");
+    for stranger in [&other, &analyst, &at_a_task] {
         let hidden = stranger.call("db.schedule.get", which.clone()).await;
         assert_eq!(hidden["error"]["type"], "not_found", "{hidden}");
     }
@@ -119,6 +124,9 @@ pub(crate) async fn no_agent_can_say_that_a_schedule_made_its_task(harness: Harn
         let refused = pm.answer("db.task.create", asked).await;
         assert!(refused["result"]["structuredContent"]["id"].is_null(), "{claim}: {refused}");
     }
+    let task = json!({ "input_mode": "commands", "commands": ["true"] });
+    let refused = pm.call("db.schedule.make_tasks", json!({ "tasks": [task] })).await;
+    assert_eq!(refused["error"]["type"], "forbidden", "{refused}");
     let list = pm.call("db.task.list", json!({})).await;
     assert_eq!(list["items"], json!([]));
 }

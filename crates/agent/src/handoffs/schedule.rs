@@ -3,6 +3,7 @@
 use cynode_domain::ids::TaskId;
 use cynode_wire::handoff::{ActedAnswer, Handoff, ScheduledRunHandoff};
 use cynode_wire::tasks::TaskView;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::AgentError;
@@ -18,16 +19,12 @@ pub(crate) async fn scheduled_run(
     let body = &handoff.body;
     let (schedule, payload) = (body.schedule.clone(), body.payload.clone());
     let due = work.think(&InterpretSchedule { schedule, payload }).await?;
-    let (mut made, mut names): (Vec<TaskId>, Vec<String>) = (vec![], vec![]);
-    for (index, task) in due.tasks.iter().enumerate() {
-        // The same schedule, time and place make one task, however often the work is handed over.
-        let due = body.due_at.timestamp_micros();
-        let key = format!("schedule/{}/{due}/{index}", body.schedule_id);
-        let arguments = creation(task, &key);
-        let task: TaskView = tools::call(work.tools.as_ref(), "db.task.create", arguments).await?;
-        names.push(task.task_name);
-        made.push(task.id);
-    }
+    // All at once: another time the answer may be another one, and half of each would be made.
+    let tasks: Vec<Value> = due.tasks.iter().map(creation).collect();
+    let arguments = json!({ "tasks": tasks });
+    let made: Made = tools::call(work.tools.as_ref(), "db.schedule.make_tasks", arguments).await?;
+    let (made, names): (Vec<TaskId>, Vec<String>) =
+        made.items.into_iter().map(|task| (task.id, task.task_name)).unzip();
     let summary = if names.is_empty() {
         format!("{} makes no task this time: {}", body.schedule, due.reason)
     } else {
@@ -36,14 +33,16 @@ pub(crate) async fn scheduled_run(
     Ok(ActedAnswer { summary, tasks: made, decisions: work.decisions })
 }
 
-fn creation(task: &DueTask, key: &str) -> Value {
-    let key: String = key.chars().take(200).collect();
+/// What the tool answers: what was made now, or what had been made before.
+#[derive(Deserialize)]
+struct Made {
+    items: Vec<TaskView>,
+}
+
+fn creation(task: &DueTask) -> Value {
     if task.commands.is_empty() {
         let (mode, prompt) = ("prompt", &task.prompt);
-        return json!({ "task_name": task.name, "input_mode": mode, "prompt": prompt, "idempotency_key": key });
+        return json!({ "task_name": task.name, "input_mode": mode, "prompt": prompt });
     }
-    json!({
-        "task_name": task.name, "input_mode": "commands", "commands": task.commands,
-        "idempotency_key": key,
-    })
+    json!({ "task_name": task.name, "input_mode": "commands", "commands": task.commands })
 }

@@ -156,14 +156,15 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
         "created_at": "2026-11-15T12:00:00Z", "updated_at": "2026-11-15T12:00:00Z",
         "started_at": null, "ended_at": null,
     });
-    let shelf = Shelf::new([("db.task.create", Ok(task))]);
+    let shelf = Shelf::new([("db.schedule.make_tasks", Ok(json!({ "items": [task] })))]);
 
     let acted = scheduled_run(work(&shelf, None), &handoff(body)).await.unwrap();
 
     assert_eq!(acted.summary, "nightly made nightly");
-    let (_, made) = &shelf.called()[0];
-    assert_eq!(made["commands"], json!(["make clean"]));
-    assert_eq!(made["idempotency_key"], format!("schedule/{ID}/1794711600000000/0"));
+    let task =
+        json!({ "task_name": "nightly", "input_mode": "commands", "commands": ["make clean"] });
+    let wanted = ("db.schedule.make_tasks".to_owned(), json!({ "tasks": [task] }));
+    assert_eq!(shelf.called(), [wanted], "one call makes all or nothing");
 }
 
 #[tokio::test]

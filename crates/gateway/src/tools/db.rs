@@ -27,6 +27,7 @@ mod schedule_create;
 mod schedule_delete;
 mod schedule_get;
 mod schedule_list;
+mod schedule_make_tasks;
 mod schedule_runs;
 mod schedule_scope;
 mod schedule_update;
@@ -50,7 +51,7 @@ mod work_unit_list;
 use super::Builtin;
 
 /// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 43] {
+pub(super) fn all() -> [Builtin; 44] {
     [
         finding_create::TOOL,
         finding_get::TOOL,
@@ -78,6 +79,7 @@ pub(super) fn all() -> [Builtin; 43] {
         schedule_delete::TOOL,
         schedule_get::TOOL,
         schedule_list::TOOL,
+        schedule_make_tasks::TOOL,
         schedule_runs::TOOL,
         schedule_update::TOOL,
         system_setting_create::TOOL,

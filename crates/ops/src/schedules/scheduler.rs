@@ -74,16 +74,18 @@ impl Scheduler {
         }
     }
 
-    /// Claims what is due, as far as there is room, and says how long to wait for more. Where nothing is
-    /// due, nothing is written.
+    /// Notes what is due, claims as much of it as there is room for, and says how long to wait for more.
+    /// Only the claim waits for room: a time that comes while all hands are busy is no missed one.
+    /// Where nothing is due, nothing is written.
     async fn take(&self, room: usize) -> Result<(Vec<ScheduleRun>, Duration), Error> {
         let ahead = self.store.read(|tx| Box::pin(async move { tx.schedule_wait().await })).await?;
-        let wait = match ahead {
+        let run = ahead.run.filter(|_| room > 0);
+        let wait = match [ahead.due, run].into_iter().flatten().min() {
             None => return Ok((vec![], NOTHING_AHEAD)),
             Some(wait) => wait.to_std().unwrap_or_default(),
         };
-        if !wait.is_zero() || room == 0 {
-            return Ok((vec![], if room == 0 { NOTHING_AHEAD } else { wait.max(BREATH) }));
+        if !wait.is_zero() {
+            return Ok((vec![], wait.max(BREATH)));
         }
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let runs = self
@@ -91,6 +93,9 @@ impl Scheduler {
             .write(move |tx| {
                 Box::pin(async move {
                     note_due(tx).await?;
+                    if room == 0 {
+                        return Ok(vec![]);
+                    }
                     tx.schedule_run_claim(LEASE_MS, room).await
                 })
             })

@@ -6,30 +6,29 @@ use cynode_domain::ids::TraceId;
 use cynode_domain::schedule::{Payload, ScheduleRunStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    EventStore, NewEvent, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduleStore,
-    Store, Tx, UserStore,
+    Error, EventStore, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduleStore,
+    ScheduledTaskStore, Store, Tx, UserStore,
 };
 use cynode_wire::handoff::ScheduledRunHandoff;
 use cynode_wire::tasks::CreateTask;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tracing::{info, warn};
 
+use super::events::{clean, ran};
 use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::{Caller, TaskError, Tasks};
 
 /// How long a claim lasts that nobody renews: a run whose orchestrator died is taken up that much later.
 pub(super) const LEASE_MS: i64 = 10_000;
 const RENEW_EVERY: Duration = Duration::from_secs(3);
-/// How often a run is tried while the project manager is away or busy; with the pauses between them about
-/// a quarter of an hour.
+/// How often a run is tried while the project manager is away or busy, failures not counted; with the
+/// pauses between them about a quarter of an hour.
 const TRIES_AWAY: u32 = 20;
-/// How often a run is tried that the project manager begins and does not finish.
+/// How often a run is tried that the project manager begins and fails at, other tries not counted.
 const TRIES_FAILED: u32 = 3;
 /// The first pause; each further one is twice as long.
 const BACKOFF_MS: i64 = 1000;
 const LONGEST_BACKOFF_MS: i64 = 60_000;
-/// The longest summary that is kept.
-const MAX_SUMMARY_CHARS: usize = 2000;
 
 /// What deals with runs.
 pub(super) struct Work {
@@ -42,8 +41,30 @@ pub(super) struct Work {
 enum Outcome {
     /// It is over.
     Ended(ScheduleRunStatus, String),
-    /// It is tried again, unless it was tried so often already.
-    Again { tries: u32, why: String },
+    /// It is tried again, unless it was tried so often for that reason.
+    Again(Reason, String),
+}
+
+/// Why something is tried again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Nobody was there to do it.
+    Away,
+    /// It was begun, and failed.
+    Failed,
+    /// Somebody else has it: what is recorded now changes nothing.
+    Lost,
+}
+
+impl Reason {
+    /// How often it was tried for this reason, this time included, and how often it is tried at most.
+    fn tries(self, run: &ScheduleRun) -> (u32, u32) {
+        match self {
+            Self::Away => (run.attempts.saturating_sub(run.failures), TRIES_AWAY),
+            Self::Failed => (run.failures + 1, TRIES_FAILED),
+            Self::Lost => (0, u32::MAX),
+        }
+    }
 }
 
 impl Outcome {
@@ -58,14 +79,17 @@ impl Work {
         let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
         let (id, schedule) = (run.id, run.schedule);
         let dealt = async {
-            let found = self.store.read(move |tx| Box::pin(look(tx, schedule))).await?;
+            let found = match self.store.read(move |tx| Box::pin(look(tx, schedule))).await {
+                Err(error @ Error::Unreadable { .. }) => return self.end(claim, error).await,
+                found => found?,
+            };
             let Some((schedule, owner)) = found else { return Ok(()) };
             failpoint::hit("schedule_claimed", "schedule");
             let outcome = self.attempt(&schedule, owner, &run, claim).await?;
             failpoint::hit("schedule_worked", "schedule");
             self.record(schedule, &run, claim, outcome).await
         };
-        let dealt: Result<(), cynode_store::Error> = dealt.await;
+        let dealt: Result<(), Error> = dealt.await;
         if let Err(error) = dealt {
             let error = &error as &dyn std::error::Error;
             warn!(error, schedule.run = %id, "the run {id} of a schedule is taken up again soon");
@@ -78,7 +102,10 @@ impl Work {
         owner: Option<Caller>,
         run: &ScheduleRun,
         claim: ScheduleClaim,
-    ) -> Result<Outcome, cynode_store::Error> {
+    ) -> Result<Outcome, Error> {
+        if let Some(summary) = self.made_before(run).await? {
+            return Ok(Outcome::Ended(ScheduleRunStatus::Done, summary));
+        }
         if !schedule.is_enabled && !run.is_manual {
             let why = "the schedule was paused".to_owned();
             return Ok(Outcome::Ended(ScheduleRunStatus::Skipped, why));
@@ -92,6 +119,27 @@ impl Work {
         }
     }
 
+    /// What was made by somebody who did not come to record it: all of it, as it is made at once. Nobody
+    /// is asked again then, because the answer could be another one.
+    async fn made_before(&self, run: &ScheduleRun) -> Result<Option<String>, Error> {
+        if run.attempts < 2 {
+            return Ok(None);
+        }
+        let (schedule, id) = (run.schedule, run.id);
+        let tasks = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move { tx.scheduled_task_list(schedule, (id, id)).await })
+            })
+            .await?;
+        let names: Vec<_> = tasks.into_iter().map(|task| task.name).collect();
+        Ok(match (names.is_empty(), run.made_at) {
+            (false, _) => Some(format!("made {}", names.join(", "))),
+            (true, Some(_)) => Some("no task was to be made this time".to_owned()),
+            (true, None) => None,
+        })
+    }
+
     /// Makes the task that the schedule names.
     async fn make(
         &self,
@@ -99,7 +147,7 @@ impl Work {
         owner: Caller,
         run: &ScheduleRun,
         request: &Value,
-    ) -> Result<Outcome, cynode_store::Error> {
+    ) -> Result<Outcome, Error> {
         let request: CreateTask = match serde_json::from_value(request.clone()) {
             Ok(request) => request,
             Err(error) => return Ok(Outcome::failed(format!("its task cannot be read: {error}"))),
@@ -128,7 +176,7 @@ impl Work {
         run: &ScheduleRun,
         claim: ScheduleClaim,
         text: &str,
-    ) -> Result<Outcome, cynode_store::Error> {
+    ) -> Result<Outcome, Error> {
         if !self.handoffs.is_configured() {
             return Ok(Outcome::failed(
                 "no project manager is configured to interpret it: start one (`cynode up` does), or \
@@ -160,7 +208,7 @@ impl Work {
     }
 
     /// Renews the claim until it is lost.
-    async fn keep_on(&self, claim: ScheduleClaim) -> Result<(), cynode_store::Error> {
+    async fn keep_on(&self, claim: ScheduleClaim) -> Result<(), Error> {
         loop {
             tokio::time::sleep(RENEW_EVERY).await;
             if !self.keep(claim).await? {
@@ -169,7 +217,7 @@ impl Work {
         }
     }
 
-    async fn keep(&self, claim: ScheduleClaim) -> Result<bool, cynode_store::Error> {
+    async fn keep(&self, claim: ScheduleClaim) -> Result<bool, Error> {
         let status = ScheduleRunStatus::HandedOver;
         self.store
             .write(move |tx| {
@@ -184,23 +232,24 @@ impl Work {
         run: &ScheduleRun,
         claim: ScheduleClaim,
         outcome: Outcome,
-    ) -> Result<(), cynode_store::Error> {
+    ) -> Result<(), Error> {
+        let id = run.id;
         let (status, summary) = match outcome {
-            Outcome::Again { tries, why } if claim.attempt < tries => {
-                let wait = backoff_ms(claim.attempt);
-                info!(schedule.run = %run.id, "{} is tried again in {wait} ms: {why}", schedule.name);
-                return self.put_off(claim, wait, why).await;
-            }
-            Outcome::Again { why, .. } => (
-                ScheduleRunStatus::Failed,
-                format!("given up after {} tries: {why}", claim.attempt),
-            ),
             Outcome::Ended(status, summary) => (status, summary),
+            Outcome::Again(reason, why) => match reason.tries(run) {
+                (tries, most) if tries < most => {
+                    let wait = backoff_ms(tries);
+                    info!(schedule.run = %id, "the run {id} of a schedule is tried again in {wait} ms");
+                    return self.put_off(claim, wait, reason, &why).await;
+                }
+                (tries, _) => {
+                    (ScheduleRunStatus::Failed, format!("given up after {tries} tries: {why}"))
+                }
+            },
         };
-        let summary: String =
-            summary.chars().filter(|c| *c != '\0').take(MAX_SUMMARY_CHARS).collect();
-        info!(schedule.run = %run.id, "{} is {status}: {summary}", schedule.name);
-        let event = event(&schedule, run, status, &summary);
+        let summary = clean(&summary);
+        info!(schedule.run = %id, schedule.id = %schedule.id, "the run {id} of a schedule is {status}");
+        let event = ran(&schedule, run, status, &summary);
         self.store
             .write(move |tx| {
                 Box::pin(async move {
@@ -217,11 +266,27 @@ impl Work {
         &self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        why: String,
-    ) -> Result<(), cynode_store::Error> {
+        reason: Reason,
+        why: &str,
+    ) -> Result<(), Error> {
+        let (why, is_failure) = (clean(why), reason == Reason::Failed);
         self.store
             .write(move |tx| {
-                Box::pin(async move { tx.schedule_run_retry(claim, wait_ms, &why).await.map(drop) })
+                Box::pin(async move {
+                    tx.schedule_run_retry(claim, wait_ms, (&why, is_failure)).await.map(drop)
+                })
+            })
+            .await
+    }
+
+    /// Ends a run whose schedule cannot be read, and so cannot be told of either.
+    async fn end(&self, claim: ScheduleClaim, why: Error) -> Result<(), Error> {
+        let id = claim.run;
+        warn!(error = &why as &dyn std::error::Error, schedule.run = %id, "the run {id} has failed");
+        let (failed, why) = (ScheduleRunStatus::Failed, clean(&why.to_string()));
+        self.store
+            .write(move |tx| {
+                Box::pin(async move { tx.schedule_run_end(claim, failed, &why).await.map(drop) })
             })
             .await
     }
@@ -231,7 +296,7 @@ impl Work {
 async fn look(
     tx: &mut Tx,
     id: cynode_domain::ids::ScheduleId,
-) -> Result<Option<(Schedule, Option<Caller>)>, cynode_store::Error> {
+) -> Result<Option<(Schedule, Option<Caller>)>, Error> {
     let Some(schedule) = tx.schedule_get(id).await? else { return Ok(None) };
     let owner = tx.user_get(schedule.owner).await?.filter(|user| user.is_active);
     let owner = owner.map(|user| Caller::on_behalf_of(user.id, user.handle, false));
@@ -243,44 +308,23 @@ fn after(error: &HandoffError) -> Outcome {
     let why = error.to_string();
     match error {
         HandoffError::Away(_) | HandoffError::Busy { .. } | HandoffError::Lost(_) => {
-            Outcome::Again { tries: TRIES_AWAY, why }
+            Outcome::Again(Reason::Away, why)
         }
         HandoffError::Timeout(_) | HandoffError::Failed(_) | HandoffError::Store(_) => {
-            Outcome::Again { tries: TRIES_FAILED, why }
+            Outcome::Again(Reason::Failed, why)
         }
         HandoffError::Invalid(_) => Outcome::failed(why),
     }
 }
 
-/// Somebody else has the run; what is recorded now changes nothing.
 fn lost() -> Outcome {
-    Outcome::Again { tries: u32::MAX, why: "its claim was lost".to_owned() }
+    Outcome::Again(Reason::Lost, "its claim was lost".to_owned())
 }
 
 fn backoff_ms(attempt: u32) -> i64 {
     // More doublings than these are longer than the longest pause.
     let doublings = attempt.saturating_sub(1).min(10);
     (BACKOFF_MS << doublings).min(LONGEST_BACKOFF_MS)
-}
-
-fn event(
-    schedule: &Schedule,
-    run: &ScheduleRun,
-    status: ScheduleRunStatus,
-    summary: &str,
-) -> NewEvent {
-    NewEvent {
-        kind: "schedule.ran",
-        owner: Some(schedule.owner),
-        project: Some(schedule.project),
-        task: None,
-        run: None,
-        job: None,
-        data: json!({
-            "schedule_id": schedule.id, "name": schedule.name, "due_at": run.due_at,
-            "status": status, "summary": summary,
-        }),
-    }
 }
 
 #[cfg(test)]

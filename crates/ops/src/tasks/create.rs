@@ -12,8 +12,8 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
 use cynode_store::{
-    Artifact, ArtifactStore, NewTask, Node, NodeStore, ScheduledTaskStore, Task, TaskOptions,
-    TaskStore, Tx,
+    Artifact, ArtifactStore, NewTask, Node, NodeStore, ScheduleRunStore, ScheduledTaskStore, Task,
+    TaskOptions, TaskStore, Tx,
 };
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
@@ -62,18 +62,49 @@ impl Tasks {
         self.create_as(caller, (Trigger::Schedule, Some(run)), request).await
     }
 
+    /// Makes all tasks of a run of a schedule, in one transaction and once: where they were made before,
+    /// those are given, whatever is asked for now.
+    pub async fn create_all_for_schedule(
+        &self,
+        caller: &Caller,
+        run: ScheduleRunId,
+        requests: Vec<CreateTask>,
+    ) -> Result<Vec<TaskView>, TaskError> {
+        let mut all = vec![];
+        for request in requests {
+            all.push(self.creation(caller, (Trigger::Schedule, Some(run)), request).await?);
+        }
+        let caller = caller.clone();
+        let made = self.store.write(move |tx| Box::pin(insert_all(tx, caller, run, all))).await?;
+        self.signals.send(Topic::Runs);
+        Ok(made)
+    }
+
     async fn create_as(
         &self,
         caller: &Caller,
         (trigger, schedule_run): (Trigger, Option<ScheduleRunId>),
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
+        let new = self.creation(caller, (trigger, schedule_run), request).await?;
+        let created = self.store.write(move |tx| Box::pin(new.insert(tx))).await?;
+        self.signals.send(Topic::Runs);
+        Ok(created)
+    }
+
+    /// What is made, checked as far as that needs no transaction.
+    async fn creation(
+        &self,
+        caller: &Caller,
+        (trigger, schedule_run): (Trigger, Option<ScheduleRunId>),
+        request: CreateTask,
+    ) -> Result<Creation, TaskError> {
         let faults = faults(&request);
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
         }
         let attachments = self.store_attachments(&request.attachments).await?;
-        let new = Creation {
+        Ok(Creation {
             caller: caller.clone(),
             trigger,
             schedule_run,
@@ -82,10 +113,7 @@ impl Tasks {
             attachments,
             now: self.clock.now(),
             request,
-        };
-        let created = self.store.write(move |tx| Box::pin(new.insert(tx))).await?;
-        self.signals.send(Topic::Runs);
-        Ok(created)
+        })
     }
 
     async fn store_attachments(
@@ -111,6 +139,30 @@ impl Tasks {
         }
         Ok(stored)
     }
+}
+
+/// Makes all, unless that was done before.
+async fn insert_all(
+    tx: &mut Tx,
+    caller: Caller,
+    run: ScheduleRunId,
+    all: Vec<Creation>,
+) -> Result<Vec<TaskView>, TaskError> {
+    let mut views = vec![];
+    if tx.schedule_run_make(run).await? {
+        for new in all {
+            views.push(new.insert(tx).await?);
+        }
+        return Ok(views);
+    }
+    let of = tx.schedule_run_get(run).await?.filter(|run| run.made_at.is_some());
+    let over = "the run of the schedule is over: no task is made for it any more";
+    let of = of.ok_or_else(|| TaskError::Invalid(vec![over.to_owned()]))?;
+    for made in tx.scheduled_task_list(of.schedule, (run, run)).await? {
+        let task = find(tx, &caller, &made.task.to_string()).await?;
+        views.push(view(tx, task).await?);
+    }
+    Ok(views)
 }
 
 /// Everything one creation needs inside its transaction.

@@ -73,6 +73,11 @@ store_laws! {
         a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks,
         only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always,
         how_long_there_is_to_wait_is_told_by_schedules_and_claims,
+        a_run_whose_task_is_open_is_never_forgotten,
+        owners_of_schedules_take_turns_however_many_runs_one_of_them_has,
+        the_tasks_of_a_schedules_run_are_made_by_one_of_many,
+        a_schedule_that_cannot_be_read_keeps_no_other_from_coming_due,
+        times_ahead_that_are_skipped_are_counted,
     }
     projects {
         a_project_reads_back_as_it_was_made,

@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use cynode_wire::schedules::CreateSchedule;
 use serde_json::Value;
 
-use super::schedule_scope::members;
+use super::schedule_scope::{has_task_only, members};
 use crate::tools::schema::{id, object, result};
 use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
 
@@ -30,6 +30,10 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+    if has_task_only(&context) {
+        let why = "whoever works on one task makes no schedules";
+        return Err(ToolFault::new("forbidden", why));
+    }
     let request: CreateSchedule = read(without_ids(arguments))?;
     // The context stage has judged project_id; a bound caller schedules in its own project.
     let project = context.setting.project.map(|project| project.to_string());

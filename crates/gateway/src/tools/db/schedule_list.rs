@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use cynode_wire::schedules::ScheduleQuery;
 use serde_json::{Value, json};
 
-use super::schedule_scope::is_analyst;
+use super::schedule_scope::has_task_only;
 use crate::tools::schema::{cursor, id, limit, object, result};
 use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
 
@@ -28,7 +28,7 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    if is_analyst(&context) {
+    if has_task_only(&context) {
         return Ok(json!({ "items": [] }));
     }
     let query: ScheduleQuery = read(without_ids(arguments))?;

@@ -28,19 +28,20 @@ pub(super) fn members() -> Value {
 }
 
 /// A schedule that the caller reaches: the user's own, and of its project where the caller is bound to
-/// one. An analyst has authority over one task, and so over no schedule.
+/// one. Who has authority over one task has none over any schedule.
 pub(super) async fn reach(
     context: &ToolContext,
     schedule: ScheduleId,
 ) -> Result<ScheduleView, ToolFault> {
     let found = context.services.schedules.get(&context.who.caller, &schedule.to_string()).await?;
     let is_elsewhere = context.setting.project.is_some_and(|project| project != found.project_id);
-    if is_elsewhere || is_analyst(context) {
+    if is_elsewhere || has_task_only(context) {
         return Err(ToolFault::not_found(format!("there is no schedule \"{schedule}\"")));
     }
     Ok(found)
 }
 
-pub(super) fn is_analyst(context: &ToolContext) -> bool {
-    context.who.agent == Principal::PA
+/// Whether the caller's authority ends with a task: an analyst's always does.
+pub(super) fn has_task_only(context: &ToolContext) -> bool {
+    context.who.task.is_some() || context.who.agent == Principal::PA
 }

@@ -52,9 +52,10 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         }
     }
     let request: CreateTask = read(request)?;
-    if let Some(run) = context.who.schedule_run {
-        let tasks = &context.services.tasks;
-        return show(tasks.create_for_schedule(&context.who.caller, run, request).await?);
+    if context.who.schedule_run.is_some() {
+        // One by one they could be made in part, and then again otherwise.
+        let why = "the tasks of a schedule are made at once: call db.schedule.make_tasks";
+        return Err(ToolFault::new("conflict", why));
     }
     // A person's own client asks as the API does; an agent asks for whoever it talks with.
     let trigger = match context.who.agent {

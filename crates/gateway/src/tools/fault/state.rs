@@ -30,9 +30,12 @@ impl From<ScheduleError> for ToolFault {
         use ScheduleError as E;
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
-            E::Ambiguous(_) | E::NameTaken(_) | E::TooMany | E::NothingAhead(_) => {
-                Self::new("conflict", fault.to_string())
-            }
+            E::Ambiguous(_)
+            | E::NameTaken(_)
+            | E::TooMany
+            | E::TooManyOpen(_)
+            | E::TooFarAhead
+            | E::NothingAhead(_) => Self::new("conflict", fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Store(fault) => fault.into(),

@@ -1,11 +1,17 @@
 //! What is done when a schedule comes due.
 
-use cynode_domain::schedule::ScheduleRunStatus as Status;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_domain::schedule::{Payload, ScheduleRunStatus as Status};
 use cynode_ops::handoff::HandoffError;
-use cynode_store::{Error, ScheduleRunStore};
+use cynode_ops::schedules::ScheduleError;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_store::{DueStore, Error, ScheduleRunStore, ScheduleStore};
+use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::{Value, json};
 
-use super::world::Clockwork;
+use super::world::{Clockwork, Stuck, scheduler};
 
 fn away() -> HandoffError {
     HandoffError::Invalid("away".to_owned())
@@ -75,6 +81,157 @@ async fn a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one(
     let run = clockwork.runs(schedule.id).await.remove(0);
     assert_eq!((run.status, run.attempts), (Status::Done, 2));
     assert_eq!((clockwork.tasks().await.len(), run.tasks.len()), (1, 1));
+    assert_eq!(run.summary, format!("made {}", run.tasks[0].name));
+    assert_eq!(clockwork.manager.handed.lock().unwrap().len(), 1, "it is not asked twice");
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked_later() {
+    let clockwork = Clockwork::new().await;
+    let schedule = clockwork.prose().await;
+    let (bob, tasks) = (clockwork.its.bob(), &clockwork.its.tasks);
+    let run = clockwork.schedules.fire(bob, "nightly").await.unwrap().id;
+    let task = |command: &str| {
+        let task = json!({ "input_mode": "commands", "commands": [command] });
+        serde_json::from_value(task).unwrap()
+    };
+    let of = async |all| tasks.create_all_for_schedule(bob, run, all).await;
+    let mut unfit: CreateTask = task("c");
+    unfit.depends_on = vec!["nothing".to_owned()];
+
+    of(vec![task("a"), unfit]).await.unwrap_err();
+    assert!(clockwork.tasks().await.is_empty(), "half of it is nothing");
+    let first = of(vec![task("a"), task("b")]).await.unwrap();
+    let again = of(vec![task("c"), task("a"), task("d")]).await.unwrap();
+
+    let ids = |made: &[TaskView]| made.iter().map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!((first.len(), ids(&first)), (2, ids(&again)));
+    assert_eq!(clockwork.runs(schedule.id).await[0].tasks.len(), 2);
+}
+
+#[tokio::test]
+async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
+    let failed = || HandoffError::Failed("no model".to_owned());
+    let clockwork = Clockwork::with(vec![failed(), failed(), lost(), lost(), lost()], false).await;
+    let schedule = clockwork.prose().await;
+    clockwork.comes_due(schedule.id, 1).await;
+
+    clockwork.activate().await;
+    for _ in 0..5 {
+        let run = clockwork.runs(schedule.id).await.remove(0);
+        assert_eq!(run.status, Status::Claimed, "{run:?}");
+        clockwork.patience_ends(&run).await;
+        clockwork.activate().await;
+    }
+
+    let run = clockwork.runs(schedule.id).await.remove(0);
+    assert_eq!((run.status, run.attempts), (Status::Done, 6));
+}
+
+#[tokio::test]
+async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
+    let clockwork = Clockwork::new().await;
+    let bob = clockwork.its.bob();
+    for name in ["a", "b"] {
+        clockwork.make(json!({ "name": name, "every_s": 3600, "prompt": "tidy up" })).await;
+        for _ in 0..4 {
+            clockwork.schedules.fire(bob, name).await.unwrap();
+        }
+    }
+    let due = clockwork.make(commands(&json!({}))).await.id;
+    let scheduler = scheduler(&clockwork.its, clockwork.signals.clone(), Arc::new(Stuck));
+    let shutdown = Shutdown::new();
+    let noted = async {
+        loop {
+            let runs = [clockwork.named("a").await, clockwork.named("b").await].concat();
+            if runs.iter().filter(|run| run.status == Status::HandedOver).count() == 8 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        clockwork.comes_due(due, 1).await;
+        clockwork.schedules.fire(bob, "a").await.unwrap();
+        loop {
+            let runs = clockwork.runs(due).await;
+            if let Some(run) = runs.first() {
+                return (run.status, runs.len());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+
+    let noted = tokio::select! {
+        () = scheduler.run(shutdown) => panic!("it ends with the process"),
+        noted = tokio::time::timeout(Duration::from_secs(30), noted) => noted,
+    };
+
+    assert_eq!(noted.unwrap(), (Status::Claimed, 1), "it waits for its turn, and is not missed");
+}
+
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
+    let clockwork = Clockwork::new().await;
+    let (good, bad) = (clockwork.make(commands(&json!({}))).await, clockwork.prose().await);
+    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
+    for schedule in [bad.id, good.id] {
+        clockwork.comes_due(schedule, 1).await;
+    }
+    let id = bad.id;
+    let broken: Result<(), Error> = clockwork
+        .its
+        .world
+        .store
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut schedule = tx.schedule_get(id).await?.unwrap();
+                // Deeper than any reader follows.
+                let request = (0..300).fold(json!(0), |inner, _| json!([inner]));
+                schedule.payload = Payload::Task { request };
+                tx.schedule_update(&schedule).await
+            })
+        })
+        .await;
+    broken.unwrap();
+
+    clockwork.activate().await;
+    clockwork.activate().await;
+
+    assert_eq!(clockwork.runs(good.id).await[0].status, Status::Done);
+    let store = &clockwork.its.world.store;
+    let left: Result<_, Error> = store
+        .read(move |tx| {
+            Box::pin(async move {
+                Ok((tx.schedule_wait().await?, tx.schedule_run_list(id, None, 10).await?))
+            })
+        })
+        .await;
+    let (ahead, runs) = left.unwrap();
+    assert_eq!(ahead.run, None, "nothing is left open");
+    assert!(ahead.due > Some(chrono::TimeDelta::zero()));
+    assert_eq!((runs.len(), runs[0].status), (1, Status::Failed));
+}
+
+#[tokio::test]
+async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
+    let clockwork = Clockwork::new().await;
+    let eager = clockwork.make(commands(&json!({ "overlap": "allow" }))).await;
+    let bob = clockwork.its.bob();
+    for _ in 0..5 {
+        clockwork.schedules.fire(bob, "build").await.unwrap();
+    }
+    clockwork.activate().await;
+
+    let refused = clockwork.schedules.fire(bob, "build").await;
+    clockwork.comes_due(eager.id, 1).await;
+    clockwork.activate().await;
+
+    assert!(matches!(refused, Err(ScheduleError::TooManyOpen(_))));
+    let newest = clockwork.runs(eager.id).await.remove(0);
+    assert_eq!(newest.status, Status::Skipped);
+    assert!(newest.summary.contains("5 earlier times"), "{}", newest.summary);
+    let task = clockwork.tasks().await[0].to_string();
+    clockwork.its.tasks.cancel(bob, &task).await.unwrap();
+    clockwork.schedules.fire(bob, "build").await.unwrap();
 }
 
 #[tokio::test]

@@ -128,6 +128,39 @@ async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
 }
 
 #[tokio::test]
+async fn no_more_than_a_hundred_times_ahead_are_skipped() {
+    let clockwork = Clockwork::new().await;
+    clockwork.prose().await;
+    let bob = clockwork.its.bob();
+    for _ in 0..100 {
+        clockwork.schedules.skip_next(bob, "nightly").await.unwrap();
+    }
+
+    let more = clockwork.schedules.skip_next(bob, "nightly").await;
+
+    assert!(matches!(more, Err(ScheduleError::TooFarAhead)));
+}
+
+#[tokio::test]
+async fn what_is_done_with_a_schedule_is_told_with_who_did_it() {
+    let clockwork = Clockwork::new().await;
+    clockwork.prose().await;
+    let (bob, admin) = (clockwork.its.bob(), &clockwork.its.world.admin);
+    let id = clockwork.schedules.get(bob, "nightly").await.unwrap().id.to_string();
+
+    clockwork.schedules.update(admin, &id, update(json!({ "every_s": 60 }))).await.unwrap();
+    clockwork.schedules.skip_next(bob, &id).await.unwrap();
+    clockwork.schedules.fire(bob, &id).await.unwrap();
+    clockwork.schedules.delete(admin, &id).await.unwrap();
+
+    let told = [("created", bob), ("updated", admin), ("skipped", bob), ("fired", bob)];
+    let told = told.into_iter().chain([("deleted", admin)]);
+    let told: Vec<_> =
+        told.map(|(what, by)| (format!("schedule.{what}"), json!(by.handle))).collect();
+    assert_eq!(clockwork.events().await, told);
+}
+
+#[tokio::test]
 async fn a_schedule_fires_by_hand_also_while_it_is_paused() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;

@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
 
-/// Makes one task for each schedule that is handed to it, as its tool would; what it says then can be told.
+/// Makes one task for each schedule that is handed to it, as its tool would, and another one each time it
+/// is asked, as a model might; what it says then can be told.
 pub(super) struct Manager {
     tasks: Tasks,
     agents: AgentTokens,
@@ -47,23 +48,24 @@ impl ProjectManager for Manager {
         _: Duration,
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::ScheduledRun);
-        self.handed.lock().unwrap().push(handoff.clone());
+        let times = {
+            let mut handed = self.handed.lock().unwrap();
+            handed.push(handoff.clone());
+            handed.len()
+        };
         let mut failure = self.fails.lock().unwrap().pop();
         if let Some(failure) = failure.take_if(|_| !self.makes_first) {
             return Err(failure);
         }
         let token = handoff["context"]["agent_token"].as_str().unwrap();
         let who = self.agents.authenticate(token).await.unwrap();
-        let body = &handoff["body"];
-        let key = format!("schedule/{}/{}/0", body["schedule_id"], body["due_at"]);
         let request = json!({
-            "input_mode": "commands", "commands": ["true"], "idempotency_key": key,
-            "project": who.project,
+            "input_mode": "commands", "commands": [format!("echo {times}")], "project": who.project,
         });
-        let request = serde_json::from_value(request).unwrap();
-        let made = self.tasks.create_for_schedule(&who.caller, who.schedule_run.unwrap(), request);
-        let made = made.await.unwrap();
-        failure.map_or_else(|| Ok(json!({ "summary": "made it", "tasks": [made.id] })), Err)
+        let all = vec![serde_json::from_value(request).unwrap()];
+        let run = who.schedule_run.unwrap();
+        let made = self.tasks.create_all_for_schedule(&who.caller, run, all).await.unwrap();
+        failure.map_or_else(|| Ok(json!({ "summary": "made it", "tasks": [made[0].id] })), Err)
     }
 
     async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
@@ -76,6 +78,7 @@ pub(super) struct Clockwork {
     pub(super) schedules: Schedules,
     pub(super) scheduler: Scheduler,
     pub(super) manager: Arc<Manager>,
+    pub(super) signals: Signals,
 }
 
 impl Clockwork {
@@ -86,6 +89,7 @@ impl Clockwork {
     /// With a project manager that fails like this, last first.
     pub(super) async fn with(fails: Vec<HandoffError>, makes_first: bool) -> Self {
         let its = Catalogue::new().await;
+        let signals = its.world.signals();
         let manager = Arc::new(Manager {
             tasks: its.tasks.clone(),
             agents: its.world.agents.clone(),
@@ -94,9 +98,10 @@ impl Clockwork {
             makes_first,
         });
         Self {
-            scheduler: scheduler(&its, manager.clone()),
-            schedules: Schedules::new(its.world.store.clone(), its.world.signals()),
+            scheduler: scheduler(&its, signals.clone(), manager.clone()),
+            schedules: Schedules::new(its.world.store.clone(), signals.clone()),
             its,
+            signals,
             manager,
         }
     }
@@ -104,7 +109,8 @@ impl Clockwork {
     /// The same without anybody to hand work to.
     pub(super) async fn alone() -> Self {
         let mut clockwork = Self::new().await;
-        clockwork.scheduler = scheduler(&clockwork.its, Arc::new(Nobody));
+        let signals = clockwork.signals.clone();
+        clockwork.scheduler = scheduler(&clockwork.its, signals, Arc::new(Nobody));
         clockwork
     }
 
@@ -145,7 +151,9 @@ impl Clockwork {
             .its
             .world
             .store
-            .write(move |tx| Box::pin(async move { tx.schedule_run_retry(claim, 0, &why).await }))
+            .write(move |tx| {
+                Box::pin(async move { tx.schedule_run_retry(claim, 0, (&why, false)).await })
+            })
             .await;
         assert!(ended.unwrap());
     }
@@ -158,6 +166,30 @@ impl Clockwork {
     pub(super) async fn runs(&self, schedule: ScheduleId) -> Vec<ScheduleRunView> {
         let (bob, page) = (self.its.bob(), PageQuery::default());
         self.schedules.runs(bob, &schedule.to_string(), &page).await.unwrap().items
+    }
+
+    /// The same of the one with this name.
+    pub(super) async fn named(&self, schedule: &str) -> Vec<ScheduleRunView> {
+        let (bob, page) = (self.its.bob(), PageQuery::default());
+        self.schedules.runs(bob, schedule, &page).await.unwrap().items
+    }
+
+    /// What was told about schedules, and by whom it was done.
+    pub(super) async fn events(&self) -> Vec<(String, Value)> {
+        let events: Result<Vec<_>, Error> = self
+            .its
+            .world
+            .store
+            .read(|tx| {
+                Box::pin(async move {
+                    let filter = EventFilter { owner: None, task: None };
+                    tx.event_list(EventCursor::default(), filter, 100).await
+                })
+            })
+            .await;
+        let events =
+            events.unwrap().into_iter().filter(|event| event.kind.starts_with("schedule."));
+        events.map(|event| (event.kind.clone(), event.data["by"].clone())).collect()
     }
 
     /// Every task of bob's but the one that was there before.
@@ -195,9 +227,31 @@ impl Clockwork {
     }
 }
 
-fn scheduler(its: &Catalogue, manager: Arc<dyn ProjectManager>) -> Scheduler {
+/// Takes what is handed to it, and never answers.
+pub(super) struct Stuck;
+
+#[async_trait]
+impl ProjectManager for Stuck {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+        std::future::pending().await
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        std::future::pending().await
+    }
+}
+
+/// A scheduler that hears these signals.
+pub(super) fn scheduler(
+    its: &Catalogue,
+    signals: Signals,
+    manager: Arc<dyn ProjectManager>,
+) -> Scheduler {
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
-    let signals = Signals::new(store.engine());
     let of = (store.clone(), clock as cynode_runtime::clock::SharedClock, signals.clone());
     let handoffs = Handoffs::new(of, manager, HandoffOptions::default());
     Scheduler::new((store, signals), its.tasks.clone(), handoffs)

@@ -5,8 +5,8 @@ use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, UserId};
 use cynode_domain::schedule::{IfMissed, Overlap, Payload, Rule, ScheduleRunStatus, Timing, Zone};
 use cynode_domain::status::TaskStatus;
 use cynode_store::{
-    DueStore, Error, NewScheduleRun, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore,
-    ScheduleStore, ScheduledTaskStore, Store, TaskStore,
+    DueStore, Error, NewScheduleRun, Schedule, ScheduleAhead, ScheduleClaim, ScheduleRun,
+    ScheduleRunStore, ScheduleStore, ScheduledTaskStore, Store, TaskStore,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -79,7 +79,8 @@ async fn fire(store: &Store) -> usize {
         .write(|tx| {
             Box::pin(async move {
                 let mut fired = 0;
-                for (schedule, _) in tx.schedule_due(10).await? {
+                for due in tx.schedule_due(10).await? {
+                    let schedule = due.schedule?;
                     let due = schedule.next_due_at.unwrap();
                     assert!(tx.schedule_advance(schedule.id, due, None).await?);
                     let run = NewScheduleRun {
@@ -205,7 +206,7 @@ pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(s
     let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
 
     assert!(!change!(world.store, tx => tx.schedule_run_keep(old, handed, LONG_MS).await));
-    assert!(!change!(world.store, tx => tx.schedule_run_retry(old, 0, "again").await));
+    assert!(!change!(world.store, tx => tx.schedule_run_retry(old, 0, ("again", true)).await));
     assert!(!change!(world.store, tx => tx.schedule_run_end(old, over, "mine").await));
     assert!(change!(world.store, tx => tx.schedule_run_keep(new, handed, LONG_MS).await));
     assert!(change!(world.store, tx => tx.schedule_run_end(new, over, "yours").await));
@@ -225,32 +226,32 @@ pub(crate) async fn a_schedules_run_that_is_put_off_is_claimed_again_when_its_ti
     assert_eq!(claimed(&world.store).await, []);
 
     let mine = claim(&first);
-    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, "nobody is there").await);
+    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, ("nobody is there", false)).await);
     assert_eq!(claimed(&world.store).await, []);
-    change!(world.store, tx => tx.schedule_run_retry(mine, 0, "nobody is there").await);
+    change!(world.store, tx => tx.schedule_run_retry(mine, 0, ("nobody is there", true)).await);
     let second = claimed(&world.store).await.remove(0);
 
     assert_eq!((second.id, second.attempts), (first.id, 2));
-    assert_eq!(second.summary, "nobody is there");
+    assert_eq!((second.summary.as_str(), second.failures), ("nobody is there", 1));
 }
 
 pub(crate) async fn a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open(store: Store) {
     let world = World::new(store).await;
     let (made, task) = (added(&world, "nightly").await, world.task("a").await);
     let id = made.id;
-    assert!(!look!(world.store, tx => tx.schedule_is_busy(id).await));
+    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 0);
     let run = ran(&world, &made, 5).await;
-    assert!(look!(world.store, tx => tx.schedule_is_busy(id).await));
+    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
     for _ in 0..2 {
         change!(world.store, tx => tx.scheduled_task_add(run, task).await);
     }
     let mine = claim(&claimed(&world.store).await.remove(0));
     change!(world.store, tx => tx.schedule_run_end(mine, ScheduleRunStatus::Done, "").await);
-    assert!(look!(world.store, tx => tx.schedule_is_busy(id).await));
+    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
 
     change!(world.store, tx => tx.task_set_status(task, TaskStatus::Canceled, None).await);
 
-    assert!(!look!(world.store, tx => tx.schedule_is_busy(id).await));
+    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 0);
     let tasks = look!(world.store, tx => tx.scheduled_task_list(id, (run, run)).await);
     let tasks: Vec<_> = tasks.into_iter().map(|of| (of.run, of.task, of.name, of.status)).collect();
     assert_eq!(tasks, [(run, task, "a".to_owned(), TaskStatus::Canceled)]);
@@ -294,17 +295,118 @@ pub(crate) async fn only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_al
 
 pub(crate) async fn how_long_there_is_to_wait_is_told_by_schedules_and_claims(store: Store) {
     let world = World::new(store).await;
-    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), None);
+    let now = Some(TimeDelta::zero());
+    let ahead = async || look!(world.store, tx => tx.schedule_wait().await);
+    assert_eq!(ahead().await, ScheduleAhead { due: None, run: None });
     let made = added(&world, "nightly").await;
-    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), Some(TimeDelta::zero()));
+    assert_eq!(ahead().await, ScheduleAhead { due: now, run: None });
     fire(&world.store).await;
-    assert_eq!(look!(world.store, tx => tx.schedule_wait().await), Some(TimeDelta::zero()));
+    assert_eq!(ahead().await, ScheduleAhead { due: None, run: now });
 
     claimed(&world.store).await;
 
-    let wait = look!(world.store, tx => tx.schedule_wait().await).unwrap();
+    let wait = ahead().await.run.unwrap();
     assert!(wait > TimeDelta::zero() && wait <= TimeDelta::milliseconds(LONG_MS), "{wait}");
     let paused = Schedule { is_enabled: false, next_due_at: None, ..made };
     change!(world.store, tx => tx.schedule_update(&paused).await);
     assert_eq!(fire(&world.store).await, 0);
+}
+
+pub(crate) async fn a_run_whose_task_is_open_is_never_forgotten(store: Store) {
+    let world = World::new(store).await;
+    let (made, task) = (added(&world, "nightly").await, world.task("a").await);
+    let (id, run) = (made.id, ran(&world, &made, 1).await);
+    change!(world.store, tx => tx.scheduled_task_add(run, task).await);
+    let mine = claim(&claimed(&world.store).await.remove(0));
+    change!(world.store, tx => tx.schedule_run_end(mine, ScheduleRunStatus::Done, "").await);
+    let over = NewScheduleRun { skipped: Some(String::new()), ..new_run(&made, 2) };
+    change!(world.store, tx => tx.schedule_run_insert(&over).await);
+
+    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 1).await), 0);
+    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
+
+    change!(world.store, tx => tx.task_set_status(task, TaskStatus::Canceled, None).await);
+    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 1).await), 1);
+}
+
+pub(crate) async fn owners_of_schedules_take_turns_however_many_runs_one_of_them_has(store: Store) {
+    let world = World::new(store).await;
+    let (mine, bob) = (added(&world, "mine").await, world.other_user("bob").await);
+    let theirs = schedule(bob, world.project, "theirs");
+    let row = theirs.clone();
+    change!(world.store, tx => tx.schedule_insert(&row).await);
+    for second in 0..6 {
+        ran(&world, &mine, second).await;
+    }
+    let take = async |limit| {
+        let runs = change!(world.store, tx => tx.schedule_run_claim(LONG_MS, limit).await);
+        for run in &runs {
+            let (claim, handed) = (claim(run), ScheduleRunStatus::HandedOver);
+            change!(world.store, tx => tx.schedule_run_keep(claim, handed, LONG_MS).await);
+        }
+        let of = |id| runs.iter().filter(|run| run.schedule == id).count();
+        (of(mine.id), of(theirs.id))
+    };
+
+    assert_eq!(take(2).await, (2, 0), "nobody else waits");
+    for second in 0..4 {
+        ran(&world, &theirs, second).await;
+    }
+
+    assert_eq!(take(2).await, (0, 2), "who has two waits until the other has two");
+    assert_eq!(take(2).await, (1, 1));
+    assert_eq!(take(10).await, (3, 1), "what is left is taken by whoever wants it");
+}
+
+pub(crate) async fn the_tasks_of_a_schedules_run_are_made_by_one_of_many(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    let (run, other) = (ran(&world, &made, 1).await, ran(&world, &made, 2).await);
+    let make = async |run| change!(world.store, tx => tx.schedule_run_make(run).await);
+
+    let rights = join_all((0..6).map(|_| make(run))).await;
+
+    assert_eq!(rights.into_iter().filter(|may| *may).count(), 1);
+    let found = look!(world.store, tx => tx.schedule_run_get(run).await).unwrap();
+    assert!(found.made_at.is_some());
+    let runs = claimed(&world.store).await;
+    let ended = claim(runs.iter().find(|found| found.id == other).unwrap());
+    change!(world.store, tx => tx.schedule_run_end(ended, ScheduleRunStatus::Failed, "").await);
+    assert!(!make(other).await, "what has ended makes nothing more");
+}
+
+pub(crate) async fn a_schedule_that_cannot_be_read_keeps_no_other_from_coming_due(store: Store) {
+    let world = World::new(store).await;
+    let good = added(&world, "good").await;
+    // Deeper than any reader follows.
+    let request = (0..300).fold(json!(0), |inner, _| json!([inner]));
+    let payload = Payload::Task { request };
+    let bad = Schedule { payload, ..schedule(world.user, world.project, "bad") };
+    let (id, row) = (bad.id, bad.clone());
+    change!(world.store, tx => tx.schedule_insert(&row).await);
+
+    let due = change!(world.store, tx => tx.schedule_due(10).await);
+    let read: Vec<_> = due.iter().map(|due| (due.id, due.schedule.is_ok())).collect();
+    assert_eq!(read.len(), 2);
+    assert!(read.contains(&(good.id, true)) && read.contains(&(bad.id, false)), "{read:?}");
+    for limit in [1, 2] {
+        let all = look!(world.store, tx => tx.schedule_list((None, None), None, limit).await);
+        assert_eq!(all, [good.clone()]);
+    }
+
+    change!(world.store, tx => tx.schedule_pause(id).await);
+
+    let due = change!(world.store, tx => tx.schedule_due(10).await);
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [good.id]);
+}
+
+pub(crate) async fn times_ahead_that_are_skipped_are_counted(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    let id = made.id;
+    for second in [1, 3_000_000_000, 3_000_000_001] {
+        ran(&world, &made, second).await;
+    }
+
+    assert_eq!(look!(world.store, tx => tx.schedule_skipped_ahead(id).await), 2);
 }
