@@ -4,8 +4,8 @@ use cynode_domain::policy::ToolScope;
 use cynode_ops::sandboxes::IMAGE;
 use serde_json::{Value, json};
 
+use crate::tools::Builtin;
 use crate::tools::schema::{cursor, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault};
 
 /// The images that sandboxes may have.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,7 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     scope: ToolScope::Pm,
     input,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |_, _| Box::pin(std::future::ready(Ok(images()))),
 };
 
 fn input() -> Value {
@@ -26,7 +26,7 @@ fn output() -> Value {
     result(&["items"])
 }
 
-async fn run(_context: ToolContext, _arguments: Value) -> Result<Value, ToolFault> {
+fn images() -> Value {
     let about = "The system of the worker node itself, read-only.";
-    Ok(json!({ "items": [{ "image_ref": IMAGE, "description": about }], "next_cursor": null }))
+    json!({ "items": [{ "image_ref": IMAGE, "description": about }], "next_cursor": null })
 }

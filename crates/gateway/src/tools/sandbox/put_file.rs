@@ -47,9 +47,9 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { place, path, content_bytes_base64 } = read(arguments)?;
-    let content = STANDARD
+    let bytes = STANDARD
         .decode(content_bytes_base64)
         .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
     let sandboxes = &context.services.sandboxes;
-    show(sandboxes.put_file(context.speaker(), place.at(), &path, &content).await?)
+    show(sandboxes.put_file(context.speaker(), place.at(), &path, &bytes).await?)
 }
