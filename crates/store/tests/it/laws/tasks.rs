@@ -121,7 +121,7 @@ pub(crate) async fn a_closed_task_never_changes(store: Store) {
             assert!(!moved, "{end} was overwritten by {next}");
         }
         let mut other = closed.clone();
-        other.asked.name = "other".to_owned();
+        "other".clone_into(&mut other.asked.name);
         assert!(!change!(world.store, tx => tx.task_update(&other).await));
         assert_eq!(world.task_now(id).await, closed);
     }
@@ -132,7 +132,7 @@ pub(crate) async fn an_open_task_takes_another_name_and_other_criteria(store: St
     let (id, other) = (world.task("build").await, world.task("other").await);
     let mut task = world.task_now(id).await;
     let untouched = world.task_now(other).await;
-    task.asked.name = "make".to_owned();
+    "make".clone_into(&mut task.asked.name);
     task.asked.acceptance_criteria =
         vec![Criterion::Text { description: "läuft „gut“ \\".to_owned() }];
     task.updated_at += TimeDelta::microseconds(1);
