@@ -30,10 +30,11 @@ use cynode_runtime::tasks::Tasks as Background;
 use cynode_store::Store;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 pub use chain::{Link, PastTurn};
 pub use error::ChatError;
+pub use gather::MAX_HEARD_BYTES;
 pub use offer::Models;
 pub use threads::ThreadError;
 
@@ -72,7 +73,7 @@ pub struct ChatCall {
 pub struct ChatOptions {
     /// How long a whole answer, or the next piece of a streamed one, may take.
     pub wait: Duration,
-    /// How many turns are open at once.
+    /// How many turns are open, or looked up by their names, at once.
     pub max_open: usize,
 }
 
@@ -90,7 +91,7 @@ pub struct Chat {
     models: Arc<dyn Models>,
     handoffs: Handoffs,
     options: ChatOptions,
-    /// One permit for each turn that may be open.
+    /// One permit for each turn that may be open or looked up.
     room: Arc<Semaphore>,
     /// Turns run here, so that each is put on record, whatever becomes of its reader.
     background: Background,
@@ -148,12 +149,17 @@ impl Chat {
     }
 
     fn start(&self, call: ChatCall, request: ChatRequest, reader: Reader) -> Result<(), ChatError> {
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| ChatError::Busy)?;
+        let room = self.room()?;
         let (chat, turn) = (self.clone(), Turn::new(call, &request, self.clock.now()));
         self.background.spawn("a turn of chat", async move {
             chat.run(turn, request, reader).await;
             drop(room);
         });
         Ok(())
+    }
+
+    /// Room for one more.
+    fn room(&self) -> Result<OwnedSemaphorePermit, ChatError> {
+        Arc::clone(&self.room).try_acquire_owned().map_err(|_| ChatError::Busy)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId, UserId};
+use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
 use serde_json::Value;
 
 use crate::column::Row;
@@ -46,6 +46,8 @@ pub struct ThreadMessage {
     pub is_partial: bool,
     /// What else is known, such as the model.
     pub metadata: Value,
+    /// The turn it belongs to, if later turns may name that one.
+    pub turn: Option<ChatTurnId>,
     /// When it was said.
     pub created_at: DateTime<Utc>,
 }
@@ -95,6 +97,13 @@ pub trait ThreadStore {
         thread: ThreadId,
         limit: u32,
     ) -> Result<Vec<ThreadMessage>, Error>;
+    /// What was said in a turn that has a name, oldest first.
+    async fn thread_turn(
+        &mut self,
+        thread: ThreadId,
+        turn: ChatTurnId,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error>;
     /// A page of messages, oldest first, after `after`.
     async fn thread_messages(
         &mut self,
@@ -111,14 +120,14 @@ const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messag
 
 /// The columns of a message, in the order of [`message_params`].
 const MESSAGE: &[&str] =
-    &["id", "thread_id", "role", "content", "is_partial", "metadata", "created_at"];
+    &["id", "thread_id", "role", "content", "is_partial", "metadata", "turn_id", "created_at"];
 
 /// Adds messages.
 pub(crate) static MESSAGE_INSERTS: LazyLock<Inserts> =
     LazyLock::new(|| Inserts::for_table("chat_messages", MESSAGE));
 
 /// A message as the values of its row.
-pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 7] {
+pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 8] {
     [
         message.id.into(),
         message.thread.into(),
@@ -126,6 +135,7 @@ pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 7] {
         (&message.content).into(),
         message.is_partial.into(),
         (&message.metadata).into(),
+        message.turn.into(),
         message.created_at.into(),
     ]
 }
@@ -216,6 +226,17 @@ impl ThreadStore for Tx {
         self.rows(sql, params![thread, limit]).await?.iter().rev().map(message).collect()
     }
 
+    async fn thread_turn(
+        &mut self,
+        thread: ThreadId,
+        turn: ChatTurnId,
+        limit: u32,
+    ) -> Result<Vec<ThreadMessage>, Error> {
+        let sql = "SELECT * FROM chat_messages WHERE thread_id = $1 AND turn_id = $2
+                   ORDER BY id LIMIT $3";
+        self.rows(sql, params![thread, turn, limit]).await?.iter().map(message).collect()
+    }
+
     async fn thread_messages(
         &mut self,
         thread: ThreadId,
@@ -248,6 +269,7 @@ fn message(row: &Row) -> Result<ThreadMessage, Error> {
         content: row.get("content")?,
         is_partial: row.get("is_partial")?,
         metadata: row.get("metadata")?,
+        turn: row.id_opt("turn_id")?,
         created_at: row.get("created_at")?,
     })
 }

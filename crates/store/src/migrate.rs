@@ -81,6 +81,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0014_schedule_tries.sql"),
         sqlite: include_str!("../migrations/sqlite/0014_schedule_tries.sql"),
     },
+    Migration {
+        version: 15,
+        postgres: include_str!("../migrations/postgres/0015_chat_turns.sql"),
+        sqlite: include_str!("../migrations/sqlite/0015_chat_turns.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -1,13 +1,10 @@
 //! Turns that go on from each other by name, as clients of OpenAI's responses API ask for it.
 //!
 //! A turn with a [`Link`] leaves its name, and the name of the turn before it, with every message it
-//! keeps. [`Chat::recall`] follows these names backwards; nothing else of a thread is told, so two
-//! conversations of one user in one project do not mix.
+//! keeps. [`Chat::recall`] follows these names backwards; nothing else of a thread is read or told, so
+//! two conversations of one user in one project do not mix.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
-use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId};
+use cynode_domain::ids::{ChatTurnId, ProjectId};
 use cynode_store::{ChatRecord, ChatRecordStore, ProjectStore, ThreadMessage, ThreadStore, Tx};
 use cynode_wire::openai::{
     AssistantMessage, ChatCompletion, ChatMessage, Choice, Content, ToolCall, Usage,
@@ -15,16 +12,17 @@ use cynode_wire::openai::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::check::{MAX_MESSAGES, MAX_TEXT_BYTES};
 use super::{Chat, ChatCall, ChatError};
 use crate::projects;
 
 /// The most turns that are told again.
 const MAX_TURNS: usize = 100;
-/// How far back in a thread a turn is looked for.
-const MAX_MESSAGES: u32 = 1_000;
-/// Where messages keep the name of their turn, and of the turn before it.
-const TURN: &str = "turn";
+/// The most that a turn has: what it asked, and the answer.
+const MAX_OF_TURN: u32 = MAX_MESSAGES + 1;
+/// Where messages keep the name of the turn before theirs, and of the one that theirs repeats.
 const FOLLOWS: &str = "follows";
+const REPEATS: &str = "repeats";
 
 /// The name of a turn, and what it goes on from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +39,30 @@ impl Link {
         Self { id: ChatTurnId::generate(), follows }
     }
 
-    /// Leaves the names with what is kept of the turn.
-    pub(super) fn mark(self, metadata: &mut Value) {
-        if let Value::Object(fields) = metadata {
-            fields.insert(TURN.to_owned(), json!(self.id));
-            if let Some(follows) = self.follows {
-                fields.insert(FOLLOWS.to_owned(), json!(follows));
-            }
+    /// Leaves the names with something that the turn says.
+    pub(super) fn mark(self, message: &mut ThreadMessage) {
+        message.turn = Some(self.id);
+        self.note(None, &mut message.metadata);
+    }
+
+    /// Leaves the names of other turns with what is kept.
+    pub(super) fn note(self, repeats: Option<ChatTurnId>, metadata: &mut Value) {
+        let Value::Object(fields) = metadata else { return };
+        for (key, turn) in [(FOLLOWS, self.follows), (REPEATS, repeats)] {
+            fields.extend(turn.map(|turn| (key.to_owned(), json!(turn))));
         }
+    }
+
+    /// The turn whose words are the last `count` of a thread, if they are all of its words and it
+    /// went on from the same turn as this one.
+    pub(super) fn repeated(self, thread: &[ThreadMessage], count: usize) -> Option<ChatTurnId> {
+        let first = thread.last()?.turn?;
+        let is_of_first = |message: &ThreadMessage| {
+            message.turn == Some(first) && name_in(message, FOLLOWS) == self.follows
+        };
+        let last = &thread[thread.len().checked_sub(count)?..];
+        let is_all = thread.iter().filter(|message| message.turn == Some(first)).count() == count;
+        (is_all && last.iter().all(is_of_first)).then_some(first)
     }
 }
 
@@ -70,79 +84,98 @@ impl Chat {
         call: &ChatCall,
         turn: ChatTurnId,
     ) -> Result<Option<PastTurn>, ChatError> {
+        let _room = self.room()?;
         let call = call.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let mut past = Past::of(tx, &call).await?;
-                    past.turn(tx, &call, turn).await
+                    let project = project_of(tx, &call).await?;
+                    past_turn(tx, &call, project, turn).await
                 })
             })
             .await
     }
 
     /// What was said up to a turn, oldest first: the turn, the one that it followed, and so on;
-    /// nothing if there is no such turn.
+    /// nothing if there is no such turn. Refused if it is more than a request may say.
     pub async fn recall(
         &self,
         call: &ChatCall,
         turn: ChatTurnId,
     ) -> Result<Option<Vec<ChatMessage>>, ChatError> {
+        let _room = self.room()?;
         let call = call.clone();
-        self.store
-            .read(move |tx| {
-                Box::pin(async move {
-                    let mut past = Past::of(tx, &call).await?;
-                    let Some(newest) = past.turn(tx, &call, turn).await? else { return Ok(None) };
-                    let (mut next, mut turns) = (newest.follows, vec![newest.messages]);
-                    // Names only point backwards, and so the way always ends.
-                    while let Some(id) = next.filter(|_| turns.len() < MAX_TURNS) {
-                        let Some(found) = past.turn(tx, &call, id).await? else { break };
-                        next = found.follows.filter(|follows| *follows < id);
-                        turns.push(found.messages);
-                    }
-                    Ok(Some(turns.into_iter().rev().flatten().collect()))
-                })
-            })
-            .await
+        self.store.read(move |tx| Box::pin(async move { recall(tx, &call, turn).await })).await
     }
 }
 
-/// The threads that were read on the way back.
-struct Past {
+async fn recall(
+    tx: &mut Tx,
+    call: &ChatCall,
+    turn: ChatTurnId,
+) -> Result<Option<Vec<ChatMessage>>, ChatError> {
+    let project = project_of(tx, call).await?;
+    let (mut next, mut turns) = (Some(turn), vec![]);
+    let (mut count, mut bytes) = (0, 0);
+    // Names only point backwards, and so the way always ends.
+    while let Some(id) = next.filter(|_| turns.len() < MAX_TURNS) {
+        let Some(found) = past_turn(tx, call, project, id).await? else { break };
+        next = found.follows.filter(|follows| *follows < id);
+        count += found.messages.len();
+        bytes += found.messages.iter().map(bytes_of).sum::<usize>();
+        if count > MAX_MESSAGES as usize || bytes > MAX_TEXT_BYTES {
+            return Err(too_much());
+        }
+        turns.push(found.messages);
+    }
+    Ok((!turns.is_empty()).then(|| turns.into_iter().rev().flatten().collect()))
+}
+
+fn too_much() -> ChatError {
+    let message = format!(
+        "what was said up to this response is more than {MAX_MESSAGES} messages or \
+         {MAX_TEXT_BYTES} bytes: begin anew"
+    );
+    ChatError::invalid("previous_response_id", message)
+}
+
+fn bytes_of(message: &ChatMessage) -> usize {
+    let functions = message.tool_calls.iter().filter_map(|call| call.function.as_ref());
+    let called = functions.map(|function| function.name.len() + function.arguments.len());
+    message.plain_text().len() + called.sum::<usize>()
+}
+
+/// Where a call takes place; nothing if the caller has no project yet.
+async fn project_of(tx: &mut Tx, call: &ChatCall) -> Result<Option<ProjectId>, ChatError> {
+    Ok(match &call.project {
+        Some(wanted) => Some(projects::find(tx, &call.caller, wanted).await?.id),
+        None => tx.project_default_of(call.caller.user).await?.map(|project| project.id),
+    })
+}
+
+/// A turn, if it is the caller's own, in this project, and its answer is whole.
+async fn past_turn(
+    tx: &mut Tx,
+    call: &ChatCall,
     project: Option<ProjectId>,
-    threads: BTreeMap<ThreadId, Vec<ThreadMessage>>,
-}
-
-impl Past {
-    async fn of(tx: &mut Tx, call: &ChatCall) -> Result<Self, ChatError> {
-        let project = match &call.project {
-            Some(wanted) => Some(projects::find(tx, &call.caller, wanted).await?.id),
-            None => tx.project_default_of(call.caller.user).await?.map(|project| project.id),
-        };
-        Ok(Self { project, threads: BTreeMap::new() })
+    id: ChatTurnId,
+) -> Result<Option<PastTurn>, ChatError> {
+    let record = record_of(tx, call, id).await?.filter(|record| record.project == project);
+    let Some((record, thread)) = record.and_then(|record| record.thread.map(|at| (record, at)))
+    else {
+        return Ok(None);
+    };
+    let mut asked = tx.thread_turn(thread, id, MAX_OF_TURN).await?;
+    let is_answer = |message: &ThreadMessage| message.role == "assistant" && !message.is_partial;
+    let Some(at) = asked.iter().position(is_answer) else { return Ok(None) };
+    let answer = asked.swap_remove(at);
+    asked.truncate(at);
+    if let Some(first) = name_in(&answer, REPEATS) {
+        // A repeated request says again what its first attempt kept.
+        asked = tx.thread_turn(thread, first, MAX_OF_TURN).await?;
+        asked.retain(|message| message.role != "assistant");
     }
-
-    /// A turn, if it is the caller's own, in this project, and its answer is whole.
-    async fn turn(
-        &mut self,
-        tx: &mut Tx,
-        call: &ChatCall,
-        id: ChatTurnId,
-    ) -> Result<Option<PastTurn>, ChatError> {
-        let record = record_of(tx, call, id).await?;
-        let record = record.filter(|record| record.project == self.project);
-        let Some((record, thread)) =
-            record.and_then(|record| Some((record.clone(), record.thread?)))
-        else {
-            return Ok(None);
-        };
-        let messages = match self.threads.entry(thread) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(tx.thread_tail(thread, MAX_MESSAGES).await?),
-        };
-        Ok(read(messages, &record))
-    }
+    Ok(Some(read(&asked, &answer, &record)))
 }
 
 /// The record of one of the caller's own turns.
@@ -157,24 +190,17 @@ async fn record_of(
     Ok(newest.into_iter().find(|record| record.id == id))
 }
 
-/// A turn out of its thread.
-fn read(thread: &[ThreadMessage], record: &ChatRecord) -> Option<PastTurn> {
-    let name = record.id.to_string();
-    let is_of_turn = |message: &ThreadMessage| message.metadata[TURN] == name.as_str();
-    let at = thread.iter().position(|message| {
-        message.role == "assistant" && !message.is_partial && is_of_turn(message)
-    })?;
-    let (answer, before) = (&thread[at], &thread[..at]);
-    let mut asked: Vec<&ThreadMessage> = before.iter().filter(|m| is_of_turn(m)).collect();
-    if asked.is_empty() {
-        // A repeated request says again what its first attempt kept, which stands right before.
-        let said = before.iter().rposition(|message| message.role == "assistant");
-        asked = before[said.map_or(0, |said| said + 1)..].iter().collect();
-    }
+/// A turn out of what is kept of it.
+fn read(asked: &[ThreadMessage], answer: &ThreadMessage, record: &ChatRecord) -> PastTurn {
     let spoken = assistant(answer);
-    let messages = asked.into_iter().map(as_said).chain([spoken.clone()]).collect();
-    let follows = answer.metadata[FOLLOWS].as_str().and_then(|name| name.parse().ok());
-    Some(PastTurn { messages, answer: completion(spoken, answer, record), follows })
+    let messages = asked.iter().map(as_said).chain([spoken.clone()]).collect();
+    let follows = name_in(answer, FOLLOWS);
+    PastTurn { messages, answer: completion(spoken, answer, record), follows }
+}
+
+/// The turn that a message names.
+fn name_in(message: &ThreadMessage, key: &str) -> Option<ChatTurnId> {
+    message.metadata[key].as_str()?.parse().ok()
 }
 
 fn as_said(message: &ThreadMessage) -> ChatMessage {

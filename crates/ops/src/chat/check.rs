@@ -5,9 +5,9 @@ use cynode_wire::openai::ChatRequest;
 use super::ChatError;
 
 /// More than any conversation has.
-const MAX_MESSAGES: usize = 2_000;
+pub(super) const MAX_MESSAGES: u32 = 2_000;
 /// More than any model reads.
-const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_MODEL_CHARS: usize = 200;
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
@@ -17,7 +17,7 @@ pub(super) fn check(request: &ChatRequest) -> Result<(), ChatError> {
     if messages.is_empty() {
         return Err(ChatError::invalid("messages", "messages is empty: say something"));
     }
-    if messages.len() > MAX_MESSAGES {
+    if messages.len() > MAX_MESSAGES as usize {
         let message = format!("messages has more than {MAX_MESSAGES} items");
         return Err(ChatError::invalid("messages", message));
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn oversize_requests_are_refused() {
-        let many = request(vec![ChatMessage::text("user", "x"); MAX_MESSAGES + 1]);
+        let many = request(vec![ChatMessage::text("user", "x"); MAX_MESSAGES as usize + 1]);
         let long = request(vec![ChatMessage::text("user", "x".repeat(MAX_TEXT_BYTES + 1))]);
         let mut named = request(vec![ChatMessage::text("user", "x")]);
         named.model = Some("m".repeat(MAX_MODEL_CHARS + 1));

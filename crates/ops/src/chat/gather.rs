@@ -14,7 +14,7 @@ use super::turn::Turn;
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
 /// The most of an answer in pieces that is remembered, so that no stream grows without end: more
 /// than is kept, as a secret at the end of that could not be told from other text if it were cut.
-const MAX_HEARD_BYTES: usize = MAX_KEPT_BYTES + 64 * 1024;
+pub const MAX_HEARD_BYTES: usize = MAX_KEPT_BYTES + 64 * 1024;
 /// What a call costs beside its texts.
 const CALL_BYTES: usize = 128;
 
@@ -114,14 +114,15 @@ impl Said {
     pub(super) fn kept_metadata(&self, turn: &Turn) -> Value {
         let mut metadata = self.metadata_for(&turn.model);
         if let Some(link) = turn.call.link {
-            link.mark(&mut metadata);
+            link.note(turn.repeats, &mut metadata);
         }
         metadata
     }
 
     fn metadata_for(&self, model: &str) -> Value {
         let mut fields = Map::from_iter([("model_id".to_owned(), json!(model))]);
-        if let Some(reason) = &self.finish_reason {
+        let cut = (self.heard > MAX_HEARD_BYTES).then_some("length");
+        if let Some(reason) = cut.or(self.finish_reason.as_deref()) {
             fields.insert("finish_reason".to_owned(), json!(kept(reason)));
         }
         if let Some(usage) = &self.usage {
@@ -210,6 +211,7 @@ mod tests {
 
         assert_eq!(said.text.len(), MAX_HEARD_BYTES);
         assert_eq!(said.kept_text().len(), MAX_KEPT_BYTES);
+        assert_eq!(said.metadata_for("p/m")["finish_reason"], "length");
         assert!(said.calls.is_empty(), "{}", said.calls.len());
     }
 

@@ -75,7 +75,7 @@ impl Chat {
     /// Keeps what the user said, in the thread that goes on or in a new one.
     pub(super) async fn hear_user(
         &self,
-        turn: &Turn,
+        turn: &mut Turn,
         around: Surroundings,
         request: &ChatRequest,
     ) -> Result<Place, ChatError> {
@@ -100,11 +100,15 @@ impl Chat {
             what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
         if let Some(link) = turn.call.link {
             for message in &mut said {
-                link.mark(&mut message.metadata);
+                link.mark(message);
             }
         }
         if turn.call.is_repeat && ends_with(&before, &said) {
-            said.clear();
+            turn.repeats = turn.call.link.and_then(|link| link.repeated(&before, said.len()));
+            // A turn with a name that says it again without knowing whose words these are keeps them.
+            if turn.call.link.is_none() || turn.repeats.is_some() {
+                said.clear();
+            }
         }
         if let Some(thread) = live {
             let said =
@@ -152,6 +156,7 @@ impl Chat {
             content: said.kept_text(),
             is_partial: failure.is_some(),
             metadata: said.kept_metadata(turn),
+            turn: turn.call.link.map(|link| link.id),
             created_at: self.clock.now(),
         });
         let mut entries = turn.tab.take();
@@ -253,6 +258,7 @@ fn as_kept(
         content: kept(&message.plain_text()),
         is_partial: false,
         metadata: Value::Object(metadata),
+        turn: None,
         created_at,
     }
 }

@@ -164,6 +164,7 @@ impl Chat {
                         content: kept(&request.content),
                         is_partial: false,
                         metadata: json!({}),
+                        turn: None,
                         created_at,
                     };
                     tx.thread_say(&message).await?;

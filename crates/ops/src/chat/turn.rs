@@ -32,6 +32,8 @@ pub(super) struct Turn {
     pub(super) project: Option<ProjectId>,
     /// Known once what the user said is kept.
     pub(super) thread: Option<ThreadId>,
+    /// The turn that said the same before and was not answered, if this one repeats it.
+    pub(super) repeats: Option<ChatTurnId>,
     /// The sorts of secrets that were taken out.
     pub(super) kinds: Kinds,
     /// What models were asked, to be kept with the answer.
@@ -59,6 +61,7 @@ impl Turn {
             started: Instant::now(),
             project: None,
             thread: None,
+            repeats: None,
             kinds: Kinds::new(),
             tab: Tab::default(),
         }

@@ -77,6 +77,7 @@ mod tests {
             content: content.to_owned(),
             is_partial: false,
             metadata: Value::Null,
+            turn: None,
             created_at: DateTime::UNIX_EPOCH,
         }
     }

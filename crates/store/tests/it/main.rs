@@ -289,6 +289,7 @@ store_laws! {
         threads_are_paged_newest_first_for_their_user_alone,
         the_tail_of_a_thread_is_its_newest_messages_in_order,
         a_message_reads_back_as_it_was_said,
+        a_turn_is_found_in_its_thread_without_what_was_said_around_it,
         chat_records_are_listed_newest_first_for_their_user_alone,
         the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on,
         the_place_of_a_chat_tells_whether_there_are_preferences_for_it,

@@ -1,10 +1,13 @@
 //! Turns that go on from each other by name.
 
-use cynode_domain::ids::ChatTurnId;
+use cynode_domain::ids::{ChatMessageId, ChatTurnId, ThreadId};
 use cynode_ops::Projects;
-use cynode_ops::chat::{ChatCall, Link, MANAGER_MODEL};
+use cynode_ops::chat::{ChatCall, ChatOptions, Link, MANAGER_MODEL};
+use cynode_store::{Entry, ThreadMessage};
 use cynode_wire::openai::ChatMessage;
 use cynode_wire::projects::CreateProject;
+use serde_json::json;
+use uuid::Uuid;
 
 use super::world::{ChatWorld, MODEL, Manner, request};
 
@@ -81,4 +84,94 @@ async fn a_repeated_request_is_recalled_with_what_its_first_attempt_said() {
 
     assert_eq!(world.recalled(link.id).await.unwrap(), ["one", "Hello there."]);
     assert_eq!(world.recalled(lost.id).await, None, "it has no answer");
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_recalled_without_what_others_said_and_got_no_answer_to() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    for text in ["of another chain", "one"] {
+        let call = ChatCall { link: Some(Link::after(None)), ..world.call() };
+        world.chat.complete(call, request("nobody/has-this", text)).await.unwrap_err();
+    }
+    let link = Link::after(None);
+    let call = ChatCall { link: Some(link), is_repeat: true, ..world.call() };
+    world.chat.complete(call, request(MODEL, "one")).await.unwrap();
+
+    assert_eq!(world.recalled(link.id).await.unwrap(), ["one", "Hello there."]);
+    assert_eq!(world.said().await.len(), 3, "what is repeated is kept once");
+}
+
+#[tokio::test]
+async fn the_same_words_after_another_turn_are_not_taken_for_a_repeat() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let first = world.go_on(None, MODEL, "shall I?").await;
+    let lost = ChatCall { link: Some(Link::after(Some(first))), ..world.call() };
+    world.chat.complete(lost, request("nobody/has-this", "yes")).await.unwrap_err();
+    let link = Link::after(None);
+    let call = ChatCall { link: Some(link), is_repeat: true, ..world.call() };
+    world.chat.complete(call, request(MODEL, "yes")).await.unwrap();
+
+    assert_eq!(world.recalled(link.id).await.unwrap(), ["yes", "Hello there."]);
+    let words: Vec<_> = world.said().await.into_iter().map(|(_, text)| text).collect();
+    assert_eq!(words, ["shall I?", "Hello there.", "yes", "yes", "Hello there."]);
+}
+
+#[tokio::test]
+async fn a_turn_is_recalled_however_much_was_said_after_it() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let first = world.go_on(None, MODEL, "one").await;
+    let thread = world.threads().await[0].id;
+    let later = (0..1_001).map(|_| Entry::Message(said(thread, ChatMessageId::generate(), "x")));
+    world.world.store.enter(later.collect()).await.unwrap();
+
+    assert_eq!(world.recalled(first).await.unwrap(), ["one", "Hello there."]);
+}
+
+#[tokio::test]
+async fn more_than_a_request_may_say_is_not_recalled() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let first = world.go_on(None, MODEL, "one").await;
+    let second = world.go_on(Some(first), MODEL, "two").await;
+    let thread = world.threads().await[0].id;
+    let mebibyte = "x".repeat(1024 * 1024);
+    let long = (1..=8).map(|number| {
+        let id = ChatMessageId::from(Uuid::from_u128(number));
+        Entry::Message(ThreadMessage { turn: Some(first), ..said(thread, id, &mebibyte) })
+    });
+    world.world.store.enter(long.collect()).await.unwrap();
+
+    let refused = world.chat.recall(&world.call(), second).await.unwrap_err();
+    let alone = world.chat.past_turn(&world.call(), second).await.unwrap().unwrap();
+
+    assert_eq!(refused.code(), "invalid_request");
+    assert!(refused.to_string().ends_with("begin anew"), "{refused}");
+    assert_eq!(alone.follows, Some(first));
+}
+
+#[tokio::test]
+async fn turns_are_looked_up_only_where_there_is_room_for_one_more() {
+    let options = ChatOptions { max_open: 1, ..ChatOptions::default() };
+    let world = ChatWorld::with(Manner::Hang, options).await;
+    let (call, turn) = (world.call(), ChatTurnId::generate());
+    assert_eq!(world.chat.recall(&call, turn).await.unwrap(), None);
+    let open = world.chat.stream(world.call(), request(MODEL, "hi")).await.unwrap();
+
+    let recalled = world.chat.recall(&call, turn).await.unwrap_err();
+    let looked_up = world.chat.past_turn(&call, turn).await.unwrap_err();
+
+    assert_eq!((recalled.code(), looked_up.code()), ("model_unavailable", "model_unavailable"));
+    drop(open);
+}
+
+fn said(thread: ThreadId, id: ChatMessageId, content: &str) -> ThreadMessage {
+    ThreadMessage {
+        id,
+        thread,
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        is_partial: false,
+        metadata: json!({}),
+        turn: None,
+        created_at: chrono::DateTime::UNIX_EPOCH,
+    }
 }

@@ -8,6 +8,7 @@ use cynode_store::{
 };
 use serde_json::json;
 
+use super::ledger::message;
 use super::preferences::preference;
 use crate::world::{World, at, project};
 
@@ -104,6 +105,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_said(store: Store) {
         content: "für Straße 日本語\n".to_owned(),
         is_partial: true,
         metadata: json!({"model_id": "cynodeai.pm"}),
+        turn: Some(ChatTurnId::generate()),
         created_at: at(4),
     };
     let new = said.clone();
@@ -111,6 +113,30 @@ pub(crate) async fn a_message_reads_back_as_it_was_said(store: Store) {
     change!(world.store, tx => tx.thread_say(&new).await);
 
     assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 9).await), [said]);
+}
+
+pub(crate) async fn a_turn_is_found_in_its_thread_without_what_was_said_around_it(store: Store) {
+    let world = World::new(store).await;
+    let ((thread, _), (other, _)) = (begun(&world, 1).await, begun(&world, 2).await);
+    let (mine, another) = (ChatTurnId::generate(), ChatTurnId::generate());
+    let said = [
+        (thread, Some(mine), "asked"),
+        (thread, None, "beside it"),
+        (thread, Some(another), "of another turn"),
+        (other, Some(mine), "elsewhere"),
+        (thread, Some(mine), "answered"),
+    ];
+    for (thread, turn, content) in said {
+        let new = ThreadMessage { turn, ..message(thread, content) };
+        change!(world.store, tx => tx.thread_say(&new).await);
+    }
+
+    let found = look!(world.store, tx => tx.thread_turn(thread, mine, 9).await);
+    let first = look!(world.store, tx => tx.thread_turn(thread, mine, 1).await);
+
+    let contents: Vec<&str> = found.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(contents, ["asked", "answered"]);
+    assert_eq!(first, found[..1]);
 }
 
 pub(crate) async fn chat_records_are_listed_newest_first_for_their_user_alone(store: Store) {
@@ -215,6 +241,7 @@ async fn say(world: &World, thread: ThreadId, content: &str, seconds: i64) {
         content: content.to_owned(),
         is_partial: false,
         metadata: json!({}),
+        turn: None,
         created_at: at(seconds),
     };
     change!(world.store, tx => tx.thread_say(&message).await);

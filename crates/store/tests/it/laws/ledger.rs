@@ -98,6 +98,7 @@ pub(crate) fn message(thread: ThreadId, content: &str) -> ThreadMessage {
         content: content.to_owned(),
         is_partial: false,
         metadata: json!({}),
+        turn: None,
         created_at: at(3),
     }
 }
