@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_ops::chat::MAX_HEARD_BYTES;
 use cynode_wire::openai::responses::{
     NumberedEvent, OutputItem, OutputPart, Place, ResponseEvent, ResponseFault, ResponseStatus,
     ResponseView,
@@ -10,7 +11,11 @@ use cynode_wire::openai::{ChatChunk, ErrorBody, ToolCallDelta};
 
 use super::super::answer::{finish, function_id, message_id};
 
-/// Keeps the answer as far as it is, and numbers the events.
+/// What a call, or a part of the message, costs beside its texts.
+const ITEM_BYTES: usize = 128;
+
+/// Keeps the answer as far as it is, and numbers the events. What an endless answer says after as much
+/// as a turn remembers is neither kept nor told, and it is incomplete then.
 pub(super) struct Writer {
     view: ResponseView,
     next: u64,
@@ -19,6 +24,8 @@ pub(super) struct Writer {
     /// Where in the output each call is, by its number in the turn.
     calls: BTreeMap<u32, usize>,
     finish_reason: Option<String>,
+    /// How much came, kept or not.
+    heard: usize,
     told: Vec<NumberedEvent>,
 }
 
@@ -33,7 +40,7 @@ impl Writer {
     /// An answer that has just begun.
     pub(super) fn new(view: ResponseView) -> Self {
         let (message, calls) = (None, BTreeMap::new());
-        Self { view, next: 0, message, calls, finish_reason: None, told: Vec::new() }
+        Self { view, next: 0, message, calls, finish_reason: None, heard: 0, told: Vec::new() }
     }
 
     /// The answer has a name, and will come.
@@ -68,7 +75,8 @@ impl Writer {
         for place in std::mem::take(&mut self.calls).into_values() {
             self.close_call(place);
         }
-        finish(&mut self.view, self.finish_reason.as_deref());
+        let cut = (self.heard > MAX_HEARD_BYTES).then_some("length");
+        finish(&mut self.view, cut.or(self.finish_reason.as_deref()));
         let response = self.view.clone();
         self.tell(if response.status == ResponseStatus::Incomplete {
             ResponseEvent::Incomplete { response }
@@ -94,7 +102,19 @@ impl Writer {
         self.next += 1;
     }
 
+    /// As much of a text as still fits; after the first part that does not, nothing does.
+    fn fitting<'a>(&mut self, text: &'a str) -> &'a str {
+        let left = MAX_HEARD_BYTES.saturating_sub(self.heard);
+        self.count(text.len());
+        &text[..text.floor_char_boundary(left)]
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.heard = self.heard.saturating_add(bytes);
+    }
+
     fn say(&mut self, words: Words, delta: &str) {
+        let delta = self.fitting(delta);
         if delta.is_empty() {
             return;
         }
@@ -120,6 +140,7 @@ impl Writer {
         if let Some(item) = self.message {
             return item;
         }
+        self.count(ITEM_BYTES);
         let place = self.view.output.len();
         let item = OutputItem::Message {
             id: message_id(&self.view.id),
@@ -144,6 +165,7 @@ impl Writer {
         if last.is_some() {
             self.close_part(item);
         }
+        self.count(ITEM_BYTES);
         let part = match words {
             Words::Answer => OutputPart::text(""),
             Words::Refusal => OutputPart::Refusal { refusal: String::new() },
@@ -178,34 +200,40 @@ impl Writer {
     }
 
     fn call(&mut self, delta: &ToolCallDelta) {
+        if !self.calls.contains_key(&delta.index) {
+            self.count(ITEM_BYTES);
+        }
+        if self.heard > MAX_HEARD_BYTES {
+            return;
+        }
         // Words come before the calls that they announce.
         self.close_message();
-        let function = delta.function.clone().unwrap_or_default();
+        let more = delta.function.as_ref().and_then(|function| function.arguments.as_deref());
         let place = match self.calls.get(&delta.index) {
             Some(place) => *place,
             None => self.open_call(delta),
         };
+        let more = self.fitting(more.unwrap_or_default());
         let Some(OutputItem::FunctionCall { id, arguments, .. }) = self.view.output.get_mut(place)
         else {
             return;
         };
-        let more = function.arguments.unwrap_or_default();
         if more.is_empty() {
             return;
         }
-        arguments.push_str(&more);
+        arguments.push_str(more);
         let (item_id, output_index) = (id.clone(), number(place));
-        self.tell(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more });
+        self.tell(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more.to_owned() });
     }
 
     fn open_call(&mut self, delta: &ToolCallDelta) -> usize {
         let place = self.view.output.len();
         let id = function_id(&self.view.id, place);
-        let name = delta.function.as_ref().and_then(|function| function.name.clone());
+        let name = delta.function.as_ref().and_then(|function| function.name.as_deref());
         let item = OutputItem::FunctionCall {
-            call_id: delta.id.clone().unwrap_or_else(|| id.clone()),
+            call_id: self.fitting(delta.id.as_deref().unwrap_or(&id)).to_owned(),
             id,
-            name: name.unwrap_or_default(),
+            name: self.fitting(name.unwrap_or_default()).to_owned(),
             arguments: String::new(),
             status: ResponseStatus::InProgress,
         };
@@ -389,5 +417,42 @@ mod tests {
             failed["response"]["error"],
             json!({"code": "failed_so", "message": "the provider failed"})
         );
+    }
+
+    #[test]
+    fn an_endless_answer_is_told_as_far_as_a_turn_remembers_it_and_is_incomplete() {
+        let words = "ä".repeat(600_000);
+        let events = told(&[
+            ChatChunk::of(Delta::text(words.clone()), None),
+            ChatChunk::of(Delta::text("b"), None),
+            arguments(Some("look_up"), &words),
+            ChatChunk::of(Delta::default(), Some("stop".into())),
+        ]);
+
+        let last = events.last().unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        assert_eq!(last["response"]["incomplete_details"]["reason"], "max_output_tokens");
+        assert_eq!(last["response"]["output"].as_array().unwrap().len(), 1);
+        let text = last["response"]["output"][0]["content"][0]["text"].as_str().unwrap();
+        assert!(text.len() <= MAX_HEARD_BYTES, "{}", text.len());
+        let is_delta = |event: &&Value| event["type"] == "response.output_text.delta";
+        let deltas = events.iter().filter(is_delta).filter_map(|event| event["delta"].as_str());
+        assert_eq!(deltas.collect::<String>(), text);
+    }
+
+    #[test]
+    fn endless_calls_are_told_as_far_as_a_turn_remembers_them() {
+        let words = "x".repeat(MAX_HEARD_BYTES / 2);
+        let events = told(&[
+            arguments(Some("look_up"), &words),
+            arguments(None, &words),
+            arguments(None, &words),
+            ChatChunk::of(Delta::default(), Some("tool_calls".into())),
+        ]);
+
+        let last = events.last().unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        let said = last["response"]["output"][0]["arguments"].as_str().unwrap();
+        assert!(said.len() <= MAX_HEARD_BYTES, "{}", said.len());
     }
 }
