@@ -71,6 +71,20 @@ impl Rows {
         Ok(rows)
     }
 
+    /// The same rows behind those that there are.
+    fn add(&mut self, more: &Self) {
+        self.messages.extend_from_slice(&more.messages);
+        self.turns.extend_from_slice(&more.turns);
+        self.calls.extend_from_slice(&more.calls);
+        self.decisions.extend_from_slice(&more.decisions);
+    }
+
+    /// How much text they hold, about.
+    fn bytes(&self) -> usize {
+        let all = [&self.messages, &self.turns, &self.calls, &self.decisions];
+        all.into_iter().flatten().map(Param::text_bytes).sum()
+    }
+
     fn statements(&self, is_sqlite: bool) -> Vec<(&str, &[Param])> {
         let tables = [
             (&*MESSAGE_INSERTS, &self.messages),

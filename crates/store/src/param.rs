@@ -32,6 +32,27 @@ pub(crate) enum Param {
     Json(Json),
 }
 
+impl Param {
+    /// How long it is where it may be long, about.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Json(json) => json_bytes(json),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Uuid(_) | Self::Time(_) => 0,
+        }
+    }
+}
+
+fn json_bytes(json: &Json) -> usize {
+    match json {
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(json_bytes).sum(),
+        Json::Object(fields) => fields.iter().map(|(key, item)| key.len() + json_bytes(item)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    }
+}
+
 /// The parameters of a statement, `$1` first.
 macro_rules! params {
     ($($value:expr),* $(,)?) => {

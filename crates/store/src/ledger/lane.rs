@@ -1,7 +1,8 @@
 //! The one writer of entries on PostgreSQL: those that wait while a commit is on its way to the disk
 //! share the next one, in one round trip.
 //!
-//! Whatever one of them is refused for, the others are written: a batch that fails is taken apart.
+//! Whatever one of them is refused for, the others are written: what no database could keep is refused
+//! before it waits, and a batch that fails is taken apart.
 
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ pub(crate) struct LedgerLane {
 }
 
 struct Waiting {
-    entries: Vec<Entry>,
+    rows: Rows,
+    entries: usize,
     reply: oneshot::Sender<Result<(), Error>>,
 }
 
@@ -45,8 +47,9 @@ impl LedgerLane {
     }
 
     pub(crate) async fn submit(&self, entries: Vec<Entry>) -> Result<(), Error> {
+        let (rows, entries) = (Rows::of(&entries)?, entries.len());
         let (reply, answer) = oneshot::channel();
-        self.queue.send(Waiting { entries, reply }).await.map_err(|_| Error::Closed)?;
+        self.queue.send(Waiting { rows, entries, reply }).await.map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
     }
 }
@@ -67,7 +70,17 @@ impl Writer {
 
     /// Writes a batch and answers everybody in it. Whoever went away has no use for the answer.
     async fn write(&mut self, batch: Vec<Waiting>) {
-        match self.commit(batch.iter().flat_map(|waiting| &waiting.entries)).await {
+        let written = match &*batch {
+            [alone] => self.commit(&alone.rows).await,
+            several => {
+                let mut all = Rows::default();
+                for waiting in several {
+                    all.add(&waiting.rows);
+                }
+                self.commit(&all).await
+            }
+        };
+        match written {
             Ok(()) => batch.into_iter().for_each(|waiting| waiting.tell(Ok(()))),
             Err(Error::Unavailable(cause)) => {
                 let cause: Arc<dyn std::error::Error + Send + Sync> = cause.into();
@@ -78,15 +91,14 @@ impl Writer {
             // One of them cannot be written: alone, it is the only one to fail.
             Err(_) => {
                 for waiting in batch {
-                    let written = self.commit(&waiting.entries).await;
+                    let written = self.commit(&waiting.rows).await;
                     waiting.tell(written);
                 }
             }
         }
     }
 
-    async fn commit(&mut self, entries: impl IntoIterator<Item = &Entry>) -> Result<(), Error> {
-        let rows = Rows::of(entries)?;
+    async fn commit(&mut self, rows: &Rows) -> Result<(), Error> {
         let statements = rows.statements(false);
         if statements.is_empty() {
             return Ok(());
@@ -108,24 +120,68 @@ impl Writer {
 
 /// The first, and whoever waits behind it.
 fn gathered(first: Waiting, queue: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
-    let size = |waiting: &Waiting| waiting.entries.iter().map(text_bytes).sum::<usize>();
-    let (mut entries, mut bytes) = (first.entries.len(), size(&first));
+    let (mut entries, mut bytes) = (first.entries, first.rows.bytes());
     let mut batch = vec![first];
     while entries < BATCH
         && bytes < BATCH_BYTES
         && let Ok(next) = queue.try_recv()
     {
-        entries += next.entries.len();
-        bytes += size(&next);
+        entries += next.entries;
+        bytes += next.rows.bytes();
         batch.push(next);
     }
     batch
 }
 
-/// What of an entry may be long.
-fn text_bytes(entry: &Entry) -> usize {
-    match entry {
-        Entry::Message(message) => message.content.len(),
-        Entry::Turn(_) | Entry::Call(_) | Entry::Decision(_) => 0,
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use cynode_domain::ids::{ChatMessageId, ThreadId};
+    use serde_json::json;
+
+    use super::*;
+    use crate::ThreadMessage;
+
+    fn message(content: &str, arguments: &str) -> Entry {
+        Entry::Message(ThreadMessage {
+            id: ChatMessageId::generate(),
+            thread: ThreadId::generate(),
+            role: "assistant".to_owned(),
+            content: content.to_owned(),
+            is_partial: false,
+            metadata: json!({"tool_calls": [{"arguments": arguments}]}),
+            turn: None,
+            created_at: DateTime::UNIX_EPOCH,
+        })
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_refused_before_it_waits_for_others() {
+        let (queue, nobody) = mpsc::channel(1);
+        drop(nobody);
+        let lane = LedgerLane { queue };
+
+        let unfit = lane.submit(vec![message("a\0b", "")]).await;
+        let fit = lane.submit(vec![message("ab", "")]).await;
+
+        assert!(matches!(unfit, Err(Error::NulCharacter)), "{unfit:?}");
+        assert!(matches!(fit, Err(Error::Closed)), "{fit:?}");
+    }
+
+    #[test]
+    fn long_calls_of_functions_fill_a_batch_as_long_words_do() {
+        let long = "x".repeat(BATCH_BYTES / 2);
+        for (content, arguments) in [("", &*long), (&*long, "")] {
+            let (sender, mut queue) = mpsc::channel(3);
+            let waiting = || {
+                let rows = Rows::of(&[message(content, arguments)]).unwrap();
+                Waiting { rows, entries: 1, reply: oneshot::channel().0 }
+            };
+            for _ in 0..3 {
+                sender.try_send(waiting()).unwrap();
+            }
+
+            assert_eq!(gathered(waiting(), &mut queue).len(), 2);
+        }
     }
 }
