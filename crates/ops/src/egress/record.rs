@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
+use cynode_runtime::redact::redact;
 use cynode_store::{Entry, InferenceCall};
 use cynode_wire::openai::Usage;
 use cynode_wire::providers::Price;
@@ -11,6 +12,7 @@ use super::prices::{cost_micro_usd, is_free};
 use super::{Egress, Inference, Tab};
 
 const MAX_PURPOSE_CHARS: usize = 100;
+const MAX_MODEL_CHARS: usize = 200;
 const MAX_ERROR_CHARS: usize = 300;
 
 /// A call under way. Dropped without [`Record::finish`], it is recorded as canceled.
@@ -38,7 +40,7 @@ impl Record {
         let call = InferenceCall {
             id,
             created_at: egress.clock.now(),
-            purpose: inference.purpose.chars().take(MAX_PURPOSE_CHARS).collect(),
+            purpose: clean(&inference.purpose, MAX_PURPOSE_CHARS),
             agent: inference.agent,
             user: inference.caller.user,
             project: inference.project,
@@ -47,7 +49,7 @@ impl Record {
             thread: inference.thread,
             trace_id: inference.trace_id.clone(),
             provider: provider.to_owned(),
-            model: model.to_owned(),
+            model: clean(model, MAX_MODEL_CHARS),
             prompt_hash: Some(prompt_hash.to_owned()),
             input_tokens: None,
             output_tokens: None,
@@ -92,7 +94,7 @@ impl Record {
     ) -> Result<(), cynode_store::Error> {
         let Some(mut call) = self.call.take() else { return Ok(()) };
         let latency_ms = millis(self.began);
-        let error = error.map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
+        let error = error.map(|text| clean(&text, MAX_ERROR_CHARS));
         (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
         if outcome == InferenceOutcome::Success && is_free(self.price) {
             // Not everybody's own models count what they say.
@@ -128,4 +130,23 @@ impl Drop for Record {
 
 fn millis(since: Instant) -> i64 {
     i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A text of somebody else as it is kept: without secrets, without what no database keeps, not endless.
+fn clean(text: &str, max_chars: usize) -> String {
+    redact(text).chars().filter(|character| *character != '\0').take(max_chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_say_is_kept_without_secrets_and_nul_characters() {
+        let needle = "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
+        let kept = clean(&format!("no model \0ghp_{needle}"), 300);
+
+        assert!(kept.starts_with("no model ") && !kept.contains(needle), "{kept}");
+        assert_eq!(clean("a\0bcd", 3), "abc");
+    }
 }
