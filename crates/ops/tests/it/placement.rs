@@ -1,5 +1,7 @@
 //! Where work runs: what the project manager chooses, and what is done without it.
 
+mod sandboxes;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,9 +13,9 @@ use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
 };
 use cynode_ops::runs::{Runs, Voice};
-use cynode_ops::sandboxes::{Exec, OpenSandbox, SandboxError, Sandboxes};
+use cynode_ops::sandboxes::{OpenSandbox, Sandboxes};
 use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
-use cynode_store::{DecisionStore, Job, JobStore, NewQuestion, QuestionStore, WorkflowStore};
+use cynode_store::{DecisionStore, Job, JobStore};
 use cynode_testkit::query;
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
@@ -169,25 +171,6 @@ impl Places {
             .await;
         let placed = read.unwrap().into_iter().filter(|made| made.purpose == "place_job");
         placed.map(|made| (made.decided_by, made.reason)).collect()
-    }
-
-    /// The task's run asks this.
-    async fn ask(&self, task: TaskId, question: Value) {
-        let question = serde_json::from_value(question).unwrap();
-        let asked: Result<_, cynode_store::Error> = self
-            .world
-            .store
-            .write(move |tx| {
-                Box::pin(async move {
-                    let run = tx.run_of_task(task).await?.unwrap().id;
-                    let (key, asked_by) =
-                        ("1/plan_steps/ask/a".to_owned(), "plan_steps".to_owned());
-                    let asked = NewQuestion { run, task, key, asked_by, question, within_ms: None };
-                    tx.question_ask(&asked).await
-                })
-            })
-            .await;
-        assert!(asked.unwrap());
     }
 
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
@@ -346,64 +329,6 @@ async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run
 }
 
 #[tokio::test]
-async fn sandboxes_and_commands_of_a_task_are_bounded() {
-    let its = Places::new(&[], None).await;
-    let task = its.task(json!({})).await;
-    let job = its.step(its.hold(task).await, 0).await;
-    let open = OpenSandbox { task, job: Some(job), image: None, node: None };
-    let sandbox =
-        its.sandboxes.create((&its.world.bob, Voice::Person), open.clone()).await.unwrap().job_id;
-    let exec = |key: Option<&str>| Exec {
-        task,
-        sandbox,
-        command: "true".to_owned(),
-        argv: None,
-        timeout_s: None,
-        wait_ms: Some(0),
-        key: key.map(str::to_owned),
-    };
-    let bob = (&its.world.bob, Voice::Person);
-    let first = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
-    assert_eq!(first.status, "running");
-    for _ in 1..8 {
-        its.sandboxes.exec(bob, exec(None)).await.unwrap();
-    }
-
-    let ninth = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
-    let again = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
-    let image = OpenSandbox { image: Some("debian".to_owned()), ..open.clone() };
-    let image = its.sandboxes.create(bob, image).await.unwrap_err();
-    let destroyed = its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap();
-
-    assert!(matches!(ninth, SandboxError::TooMany(_)), "{ninth}");
-    assert_eq!(again.exec_id, first.exec_id);
-    assert!(image.to_string().contains("one image, host"), "{image}");
-    assert!(destroyed && !its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap());
-    let ended = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
-    assert_eq!((ended.status, ended.ending.as_deref()), ("ended", Some("was canceled")));
-    let after = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
-    assert!(matches!(after, SandboxError::Destroyed), "{after}");
-    let elsewhere = its.sandboxes.create(bob, open).await.unwrap_err();
-    assert!(matches!(elsewhere, SandboxError::Destroyed), "{elsewhere}");
-    assert!(!its.job(job).await.status.is_terminal(), "a step is none of its commands");
-}
-
-/// A task with a step and a handle on its workspace.
-async fn with_sandbox(its: &Places) -> (TaskId, JobId, Hold) {
-    let task = its.task(json!({})).await;
-    let hold = its.hold(task).await;
-    let job = its.step(hold, 0).await;
-    let open = OpenSandbox { task, job: Some(job), image: None, node: None };
-    let bob = (&its.world.bob, Voice::Person);
-    (task, its.sandboxes.create(bob, open).await.unwrap().job_id, hold)
-}
-
-fn exec((task, sandbox): (TaskId, JobId), command: &str, key: Option<&str>) -> Exec {
-    let (command, key) = (command.to_owned(), key.map(str::to_owned));
-    Exec { task, sandbox, command, argv: None, timeout_s: None, wait_ms: Some(0), key }
-}
-
-#[tokio::test]
 async fn steps_follow_a_sandbox_that_waits_for_its_node() {
     let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
     let its = Places::with(&["a"], Arc::new(Nobody), manager).await;
@@ -445,72 +370,4 @@ async fn work_that_has_not_begun_leaves_a_drained_node_as_a_whole() {
 
     assert_eq!((its.place(first).await, its.place(second).await), ("b".to_owned(), "b".to_owned()));
     assert_eq!(its.job(stays).await.node, None, "it is for that node only");
-}
-
-#[tokio::test]
-async fn agents_run_nothing_in_what_a_person_has_stopped() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox, _) = with_sandbox(&its).await;
-    let at = (task, sandbox);
-    let (person, agent) = ((&its.world.bob, Voice::Person), (&its.world.bob, Voice::Agent));
-    its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap();
-
-    its.query("UPDATE tasks SET paused_at = created_at").await;
-    let paused = its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap_err();
-    let file = its.sandboxes.get_file(agent, at, "a.txt").await.unwrap_err();
-    let open = OpenSandbox { task, job: Some(sandbox), image: None, node: None };
-    let opened = its.sandboxes.create(agent, open).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
-    its.query("UPDATE tasks SET paused_at = NULL").await;
-    let question =
-        json!({ "kind": "approval", "text": "Shall it?", "about": [], "accepts": ["yes"] });
-    its.ask(task, question).await;
-    let unapproved = its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
-
-    for refused in [&paused, &file, &opened] {
-        assert!(refused.to_string().contains("is paused"), "{refused}");
-    }
-    assert!(unapproved.to_string().contains("waits for approval"), "{unapproved}");
-    assert!(its.sandboxes.destroy(&its.world.bob, at).await.unwrap());
-}
-
-#[tokio::test]
-async fn commands_say_who_asked_and_a_key_stands_for_one_of_them() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox, _) = with_sandbox(&its).await;
-    let at = (task, sandbox);
-    let (person, agent) = ((&its.world.bob, Voice::Person), (&its.world.bob, Voice::Agent));
-
-    let first = its.sandboxes.exec(agent, exec(at, "echo s3cret", Some("k"))).await.unwrap();
-    let again = its.sandboxes.exec(person, exec(at, "echo s3cret", Some("k"))).await.unwrap();
-    let other = its.sandboxes.exec(agent, exec(at, "echo more", Some("k"))).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
-
-    assert_eq!(again.exec_id, first.exec_id);
-    assert!(other.to_string().contains("used for another command"), "{other}");
-    let events = its.query("SELECT data FROM events WHERE kind = 'job.queued'").await.concat();
-    let said: Vec<Value> = events.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
-    let by: Vec<_> = said.iter().map(|data| &data["by"]).collect();
-    assert_eq!(by, [&Value::Null, &json!("an agent of bob"), &json!("bob")]);
-    assert!(!events.concat().contains("s3cret"));
-}
-
-#[tokio::test]
-async fn what_a_command_of_long_ago_left_is_no_longer_kept() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox, _) = with_sandbox(&its).await;
-    let (at, bob) = ((task, sandbox), (&its.world.bob, Voice::Person));
-    its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
-    its.query("UPDATE jobs SET status = 'completed', closed = 1 WHERE step_index = 1000000").await;
-    its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
-    // As if many had been run between them.
-    its.query("UPDATE jobs SET attempt = 150 WHERE step_index = 1000000 AND attempt = 2").await;
-
-    its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
-
-    let kept = its.query("SELECT payload FROM jobs WHERE attempt = 1 AND closed = 1").await;
-    assert_eq!(kept, [["{}"]]);
-    let seen = its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
-    assert!(seen.status == "ended" && seen.ending.unwrap().contains("no longer kept"));
 }
