@@ -83,7 +83,7 @@ pub(crate) async fn sandboxes_are_for_the_project_manager_and_open_tasks(harness
         Some(runner.dispatch(hold, 0).await.unwrap())
     };
     let binding = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
-    let of_task = BindingView { job_id: None, ..binding.clone() };
+    let of_task = BindingView { job_id: None, ..binding };
     for (agent, binding) in [(AgentType::Pa, of_task), (AgentType::Sandbox, binding)] {
         let token = issue(&harness, agent, binding).await;
         let refused = Mcp::at(&harness.url(), &token.secret)

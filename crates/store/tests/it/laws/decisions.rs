@@ -1,9 +1,9 @@
 //! Laws of decisions.
 
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
-use cynode_store::{Decision, DecisionFilter, DecisionStore, Store};
+use cynode_store::{Decision, DecisionFilter, DecisionStore, Store, UserStore};
 
-use crate::world::{World, at};
+use crate::world::{World, at, user};
 
 fn decision(user: UserId, task: Option<TaskId>, purpose: &str) -> Decision {
     Decision {
@@ -54,7 +54,9 @@ pub(crate) async fn decisions_are_paged_newest_first_by_user_and_by_task(store: 
         decision(world.user, None, "second"),
         decision(world.user, Some(task), "third"),
     ];
-    let theirs = decision(UserId::generate(), Some(task), "theirs");
+    let other = user("eve");
+    let theirs = decision(other.id, Some(task), "theirs");
+    change!(world.store, tx => tx.user_insert(&other).await);
     for row in mine.iter().cloned().chain([theirs.clone()]) {
         change!(world.store, tx => tx.decision_insert(&row).await);
     }
