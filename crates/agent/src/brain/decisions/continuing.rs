@@ -175,7 +175,7 @@ mod tests {
             (Some(IfInterrupted::Retry), false, ContinueWith::Retry),
             (Some(IfInterrupted::GiveUp), true, ContinueWith::GiveUp),
         ] {
-            let question = ContinueRun { if_interrupted, may_repeat, ..interrupted.clone() };
+            let question = ContinueRun { may_repeat, if_interrupted, ..interrupted.clone() };
             let ruling = question.by_rule().unwrap();
             assert_eq!(ruling.answer.with, expected, "{if_interrupted:?} {may_repeat}");
         }

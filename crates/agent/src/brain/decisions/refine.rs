@@ -173,7 +173,7 @@ mod tests {
         let clear = refinement(&["report.md is created"]);
         let file = Criterion::FileExists { path: "report.md".to_owned() };
 
-        assert_eq!(clear.with(&clear.by_rule().unwrap().answer), [file.clone()]);
+        assert_eq!(clear.with(&clear.by_rule().unwrap().answer), std::slice::from_ref(&file));
         let both = refinement(&["report.md is created", "it reads well"]);
         assert_eq!(both.by_rule(), None);
         assert_eq!(both.with(&both.fallback().answer), [file, both.criteria[1].clone()]);
