@@ -1,6 +1,6 @@
 //! Schedules: what comes due when, and what is done about it.
 //!
-//! Start at [`Timing`]: it says when a schedule is due next. [`due`] decides what becomes of a time that
+//! Start at [`Timing`]: it says when a schedule is due next. [`Rule::due`] decides what becomes of a time that
 //! has come, also when nobody was there to see it come. [`Payload`] alone says whether somebody has to
 //! interpret what is to be done.
 
