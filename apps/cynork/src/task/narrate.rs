@@ -35,6 +35,7 @@ pub(crate) fn tell(event: &Event, out: Out) -> Told {
         "job.placed" => line(placed(data, out)),
         "job.started" => doing(format!("{}running", step(data))),
         "job.ended" => line(job_ended(data, out)),
+        "finding.created" => found(data, out),
         "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
         "run.asked" => line(asked(data, out)),
         "run.answered" => line(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
@@ -80,6 +81,17 @@ fn job_ended(data: &Value, out: Out) -> String {
 fn placed(data: &Value, out: Out) -> String {
     let text = |name: &str| short(data[name].as_str().unwrap_or("?"), 120);
     format!("{} runs on node {}: {}", out.paint(DIM, "•"), text("node"), text("reason"))
+}
+
+/// That all is well is said by the verdict that follows.
+fn found(data: &Value, out: Out) -> Told {
+    match data["status"].as_str() {
+        Some("pass") => Told::default(),
+        status => {
+            let status = short(&status.unwrap_or("unknown").replace('_', " "), 40);
+            line(format!("{} {}a finding: {status}", out.paint(YELLOW, "•"), step(data)))
+        }
+    }
 }
 
 fn closed(data: &Value, out: Out) -> String {
@@ -169,6 +181,8 @@ mod tests {
                 "task.closed",
                 json!({"status": "failed", "summary": "the command exited with code 3"}),
             ),
+            event("finding.created", json!({"status": "pass", "step_index": 0})),
+            event("finding.created", json!({"status": "needs_clarification", "step_index": 0})),
             event("something.new", json!(null)),
         ];
         let story: Vec<String> = events
