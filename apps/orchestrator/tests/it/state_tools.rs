@@ -1,8 +1,9 @@
 //! Tools that keep state, through the gateway: preferences, notes, skills, findings, runs, statuses.
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::policy::AgentType;
+use cynode_domain::policy::{AgentType, Effect};
 use cynode_wire::agents::BindingView;
+use cynode_wire::audit::AuditQuery;
 use cynode_wire::auth::CreateToken;
 use cynode_wire::tasks::TaskView;
 use serde_json::{Value, json};
@@ -172,6 +173,33 @@ pub(crate) async fn skills_are_scanned_kept_and_read(harness: Harness) {
     pm.call("skills.delete", json!({ "skill_id": made["id"] })).await;
     let gone = refusal(&pm, "skills.get", json!({ "skill_id": made["id"] })).await;
     assert_eq!(gone, pair("invoke", "not_found"));
+}
+
+pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_record(
+    harness: Harness,
+) {
+    let (task, job_id) = queued(&harness).await;
+    let binding =
+        BindingView { task_id: Some(task.id), job_id: Some(job_id), ..BindingView::default() };
+    let sandbox = bound(&harness, AgentType::Sandbox, binding).await;
+    let made = pm(&harness).await.call("skills.create", json!({ "content": "# Wash" })).await;
+
+    for (tool, arguments) in [
+        ("skills.create", json!({ "content": "# Cut" })),
+        ("skills.delete", json!({ "skill_id": made["id"] })),
+    ] {
+        let (stage, _) = refusal(&sandbox, tool, arguments).await;
+        assert!(["allowlist", "scope"].contains(&stage.as_str()), "{tool}: {stage}");
+    }
+
+    let calls = harness.admin().call_list(&AuditQuery::default()).await.unwrap().items;
+    let found: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.decision)).collect();
+    let expected = [
+        ("skills.delete", Effect::Deny),
+        ("skills.create", Effect::Deny),
+        ("skills.create", Effect::Allow),
+    ];
+    assert_eq!(found, expected);
 }
 
 pub(crate) async fn an_analyst_writes_findings_about_its_task(harness: Harness) {
