@@ -5,6 +5,11 @@
 
 use std::ops::Range;
 
+use uuid::Uuid;
+
+/// The id of the system's own skill, the same in every installation.
+pub const SYSTEM_SKILL: Uuid = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
+
 words! {
     /// Who can read a skill, narrowest first.
     SkillScope("skill scope") {

@@ -1,26 +1,25 @@
 //! Skills: texts that tell agents how to work, scanned before they are kept.
 //!
 //! A skill is its owner's to change. Who can read it, its scope says: to open it to a project one
-//! must see the project, to open it to everybody one must be an administrator. The system's own skill
-//! ([`Skills::seed`]) comes with the release and is changed by nobody.
+//! must see the project, to a group one must be in it, to everybody one must be an administrator. The
+//! system's own skill ([`Skills::seed`]) comes with the release; an administrator may replace its text,
+//! and removing it brings the release's back.
 
 mod write;
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::SkillId;
-use cynode_domain::skill::{Hostile, SkillScope};
+use cynode_domain::skill::{Hostile, SYSTEM_SKILL, SkillScope};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Skill, SkillFilter, SkillStore, Store, Tx};
 use cynode_wire::page::Page;
 use cynode_wire::skills::{SkillContentView, SkillQuery, SkillView};
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use crate::paging::PageRequest;
 use crate::projects::{self, ProjectError};
-use crate::{BadCursor, Caller};
+use crate::{BadCursor, Caller, groups};
 
-/// The id of the system's own skill, the same in every installation.
-const SYSTEM_SKILL: Uuid = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
 const SYSTEM_TEXT: &str = include_str!("skills/working-with-cynode.md");
 
 /// Why an operation on skills was refused.
@@ -65,26 +64,17 @@ impl Skills {
         Self { store, clock }
     }
 
-    /// Writes the system's own skill as this release has it.
+    /// Writes the system's own skill as this release has it, unless an administrator replaced it.
     pub async fn seed(&self) -> Result<(), SkillError> {
         let now = self.clock.now();
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let new = Skill {
-                        id: SYSTEM_SKILL.into(),
-                        name: "Working with CyNode".to_owned(),
-                        scope: SkillScope::Global,
-                        project: None,
-                        owner: None,
-                        content: SYSTEM_TEXT.to_owned(),
-                        content_sha256: sha256(SYSTEM_TEXT),
-                        version: 1,
-                        created_at: now,
-                        updated_at: now,
-                    };
+                    let new = of_release(now);
                     match tx.skill_get(new.id).await? {
                         None => tx.skill_insert(&new).await?,
+                        // An administrator's text stays.
+                        Some(old) if old.updated_by.is_some() => {}
                         Some(old) if old.content_sha256 == new.content_sha256 => {}
                         Some(old) => {
                             let version = old.version + 1;
@@ -135,6 +125,24 @@ impl Skills {
     }
 }
 
+/// The system's own skill as this release has it.
+fn of_release(now: DateTime<Utc>) -> Skill {
+    Skill {
+        id: SYSTEM_SKILL.into(),
+        name: "Working with CyNode".to_owned(),
+        scope: SkillScope::Global,
+        project: None,
+        group: None,
+        owner: None,
+        content: SYSTEM_TEXT.to_owned(),
+        content_sha256: sha256(SYSTEM_TEXT),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        updated_by: None,
+    }
+}
+
 /// The text of the system's own skill, which goes with every request to a model.
 pub(crate) async fn default_text(tx: &mut Tx) -> Result<String, cynode_store::Error> {
     let stored = tx.skill_get(SYSTEM_SKILL.into()).await?;
@@ -147,6 +155,10 @@ async fn find(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillE
     let is_own = skill.owner.is_some_and(|owner| caller.may_see(owner));
     let is_read = match (skill.scope, skill.project) {
         (SkillScope::Global, _) => true,
+        (SkillScope::Group, _) if !is_own => match skill.group {
+            Some(group) => groups::may_read(tx, caller, group).await?,
+            None => false,
+        },
         (SkillScope::Project, Some(project)) if !is_own => {
             match projects::find(tx, caller, &project.to_string()).await {
                 Ok(_) => true,
@@ -169,11 +181,13 @@ fn view(skill: Skill) -> SkillView {
         name: skill.name,
         scope: skill.scope,
         project_id: skill.project,
+        group_id: skill.group,
         owner: skill.owner,
         content_sha256: skill.content_sha256,
         version: skill.version,
         created_at: skill.created_at,
         updated_at: skill.updated_at,
+        updated_by: skill.updated_by,
     }
 }
 

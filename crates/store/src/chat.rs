@@ -180,6 +180,9 @@ impl ThreadStore for Tx {
                    (EXISTS (SELECT 1 FROM preference_entries WHERE scope_id IS NULL)
                     OR EXISTS (SELECT 1 FROM preference_entries
                                WHERE scope_type = 'user' AND scope_id = $1)
+                    OR EXISTS (SELECT 1 FROM user_group_members m
+                               JOIN preference_entries e ON e.scope_type = 'group'
+                               AND e.scope_id = m.group_id WHERE m.user_id = $1)
                     OR EXISTS (SELECT 1 FROM preference_entries
                                WHERE scope_type = 'project' AND scope_id = p.id))
                    AS has_preferences

@@ -16,6 +16,7 @@ mod agent_messages;
 mod agent_tokens;
 mod artifacts;
 mod audit;
+mod changes;
 mod chat;
 mod chat_records;
 mod column;
@@ -24,6 +25,7 @@ mod decisions;
 mod error;
 mod events;
 mod findings;
+mod groups;
 mod inferences;
 mod job_memory;
 mod jobs;
@@ -43,6 +45,7 @@ mod postgres;
 mod preferences;
 mod projects;
 mod questions;
+mod report_claims;
 mod rules;
 mod runs;
 mod sandboxes;
@@ -74,6 +77,7 @@ pub use audit::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, AuditStore,
     StoredCall,
 };
+pub use changes::{AccessChangeFilter, Change, ChangeStore};
 pub use chat::{Home, Thread, ThreadMessage, ThreadStore};
 pub use chat_records::{ChatRecord, ChatRecordStore};
 pub use credentials::{Credential, CredentialStore};
@@ -81,8 +85,9 @@ pub use decisions::{Decision, DecisionFilter, DecisionStore};
 pub use error::Error;
 pub use events::{Event, EventCursor, EventFilter, EventStore, NewEvent, NotACursor};
 pub use findings::{Finder, Finding, FindingPlace, FindingStore};
+pub use groups::{Group, GroupStore, Member, NewMember};
 pub use inferences::{
-    EgressDecision, InferenceCall, InferenceFilter, InferenceStore, InferenceSums,
+    EgressDecision, InferenceCall, InferenceFilter, InferenceStore, InferenceSums, SpendingLimits,
 };
 pub use job_memory::{MemoryStore, Note, NoteTotals};
 pub use jobs::{Job, JobStore, NewJob};
@@ -97,6 +102,7 @@ pub use placement::PlacementStore;
 pub use preferences::{Preference, PreferenceChange, PreferenceStore};
 pub use projects::{Project, ProjectStore};
 pub use questions::{Asked, NewQuestion, QuestionStore};
+pub use report_claims::{Began, ClaimedReport, ReportClaim, ReportClaimStore};
 pub use rules::{AccessChange, RuleStore, StoredRule};
 pub use runs::{PastTransition, RecordedRun, RunStore};
 pub use sandboxes::{ExecCounts, Sandbox, SandboxStore};

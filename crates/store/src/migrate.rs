@@ -86,6 +86,26 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0015_chat_turns.sql"),
         sqlite: include_str!("../migrations/sqlite/0015_chat_turns.sql"),
     },
+    Migration {
+        version: 16,
+        postgres: include_str!("../migrations/postgres/0016_groups.sql"),
+        sqlite: include_str!("../migrations/sqlite/0016_groups.sql"),
+    },
+    Migration {
+        version: 17,
+        postgres: include_str!("../migrations/postgres/0017_claims.sql"),
+        sqlite: include_str!("../migrations/sqlite/0017_claims.sql"),
+    },
+    Migration {
+        version: 18,
+        postgres: include_str!("../migrations/postgres/0018_changes.sql"),
+        sqlite: include_str!("../migrations/sqlite/0018_changes.sql"),
+    },
+    Migration {
+        version: 19,
+        postgres: include_str!("../migrations/postgres/0019_spending.sql"),
+        sqlite: include_str!("../migrations/sqlite/0019_spending.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

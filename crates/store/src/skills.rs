@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ProjectId, SkillId, UserId};
+use cynode_domain::ids::{GroupId, ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
 
 use crate::column::Row;
@@ -20,6 +20,8 @@ pub struct Skill {
     pub scope: SkillScope,
     /// The project of a project's skill.
     pub project: Option<ProjectId>,
+    /// The group of a group's skill.
+    pub group: Option<GroupId>,
     /// Whose it is; nobody's: the system's own.
     pub owner: Option<UserId>,
     /// The text; empty where a list leaves it out.
@@ -32,13 +34,15 @@ pub struct Skill {
     pub created_at: DateTime<Utc>,
     /// When it was written.
     pub updated_at: DateTime<Utc>,
+    /// Who wrote it last; nobody: the release.
+    pub updated_by: Option<UserId>,
 }
 
 /// Which skills a list shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SkillFilter {
-    /// Those that this user can read: own ones, those of own projects, and global ones. Without:
-    /// all of them.
+    /// Those that this user can read: own ones, those of own projects and groups, and global
+    /// ones. Without: all of them.
     pub reader: Option<UserId>,
     /// Those of this scope.
     pub scope: Option<SkillScope>,
@@ -71,8 +75,8 @@ pub trait SkillStore {
 impl SkillStore for Tx {
     async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error> {
         let sql = "INSERT INTO skills (id, name, scope, project_id, owner_id, content,
-                   content_sha256, version, created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+                   content_sha256, version, created_at, updated_at, group_id, updated_by)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let params = params![
             skill.id,
             &skill.name,
@@ -84,6 +88,8 @@ impl SkillStore for Tx {
             skill.version,
             skill.created_at,
             skill.updated_at,
+            skill.group,
+            skill.updated_by,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -95,10 +101,11 @@ impl SkillStore for Tx {
 
     async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error> {
         let sql = "SELECT s.id, s.name, s.scope, s.project_id, s.owner_id, '' AS content,
-                   s.content_sha256, s.version, s.created_at, s.updated_at
+                   s.content_sha256, s.version, s.created_at, s.updated_at, s.group_id, s.updated_by
                    FROM skills s LEFT JOIN projects p ON p.id = s.project_id
                    WHERE ($1 /*pg ::uuid */ IS NULL OR s.scope = 'global' OR s.owner_id = $1
-                       OR p.owner_id = $1)
+                       OR p.owner_id = $1 OR EXISTS (SELECT 1 FROM user_group_members m
+                           WHERE m.group_id = s.group_id AND m.user_id = $1))
                    AND ($2 /*pg ::text */ IS NULL OR s.scope = $2)
                    AND ($3 /*pg ::uuid */ IS NULL OR s.owner_id = $3)
                    AND ($4 /*pg ::uuid */ IS NULL OR s.id < $4)
@@ -116,7 +123,8 @@ impl SkillStore for Tx {
 
     async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error> {
         let sql = "UPDATE skills SET name = $3, scope = $4, project_id = $5, content = $6,
-                   content_sha256 = $7, version = $2, updated_at = $8
+                   content_sha256 = $7, version = $2, updated_at = $8, group_id = $9,
+                   updated_by = $10
                    WHERE id = $1 AND version + 1 = $2";
         let params = params![
             skill.id,
@@ -127,6 +135,8 @@ impl SkillStore for Tx {
             &skill.content,
             &skill.content_sha256,
             skill.updated_at,
+            skill.group,
+            skill.updated_by,
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
@@ -143,11 +153,13 @@ fn skill(row: &Row) -> Result<Skill, Error> {
         name: row.get("name")?,
         scope: row.word("scope")?,
         project: row.id_opt("project_id")?,
+        group: row.id_opt("group_id")?,
         owner: row.id_opt("owner_id")?,
         content: row.get("content")?,
         content_sha256: row.get("content_sha256")?,
         version: row.get("version")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
+        updated_by: row.id_opt("updated_by")?,
     })
 }

@@ -15,6 +15,7 @@ pub mod credentials;
 pub mod decisions;
 pub mod events;
 pub mod findings;
+pub mod groups;
 pub mod handoff;
 pub mod health;
 pub mod inferences;

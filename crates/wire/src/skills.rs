@@ -1,7 +1,7 @@
 //! Skills: texts that tell agents how to work.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ProjectId, SkillId, UserId};
+use cynode_domain::ids::{GroupId, ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct CreateSkill {
     /// The project of a project's skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
+    /// The group of a group's skill; the owner's one group when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<GroupId>,
 }
 
 /// What is to be changed of a skill.
@@ -40,6 +43,9 @@ pub struct UpdateSkill {
     /// The project of a project's skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
+    /// The group of a group's skill; the owner's one group when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<GroupId>,
 }
 
 /// Which skills are wanted.
@@ -79,7 +85,9 @@ pub struct SkillView {
     pub scope: SkillScope,
     /// The project of a project's skill.
     pub project_id: Option<ProjectId>,
-    /// Whose it is; nobody's: the system's own, which only a new release changes.
+    /// The group of a group's skill.
+    pub group_id: Option<GroupId>,
+    /// Whose it is; nobody's: the system's own, which only administrators replace.
     pub owner: Option<UserId>,
     /// The SHA-256 of the text, in hex.
     pub content_sha256: String,
@@ -89,6 +97,8 @@ pub struct SkillView {
     pub created_at: DateTime<Utc>,
     /// When it was written.
     pub updated_at: DateTime<Utc>,
+    /// Who wrote it last; nobody: the release.
+    pub updated_by: Option<UserId>,
 }
 
 /// A skill with its text.

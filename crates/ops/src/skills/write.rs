@@ -1,13 +1,13 @@
 //! Writing skills.
 
-use cynode_domain::ids::{ProjectId, SkillId};
+use cynode_domain::ids::{GroupId, SkillId, UserId};
 use cynode_domain::skill::{Category, SkillScope, scan};
 use cynode_store::{SettingStore, Skill, SkillStore, Tx};
 use cynode_wire::skills::{CreateSkill, SkillView, UpdateSkill};
 use serde_json::Value;
 
-use super::{SkillError, Skills, find, sha256, view};
-use crate::{Caller, projects};
+use super::{SkillError, Skills, find, of_release, sha256, view};
+use crate::{Caller, groups, projects};
 
 const MAX_NAME_CHARS: usize = 100;
 const MAX_CONTENT_BYTES: usize = 64 * 1024;
@@ -26,22 +26,24 @@ impl Skills {
         check(&name, &request.content)?;
         let (caller, now) = (caller.clone(), self.clock.now());
         let scope = request.scope.unwrap_or(SkillScope::User);
-        let new = Skill {
+        let mut new = Skill {
             id: SkillId::generate(),
             name: name.trim().to_owned(),
             scope,
             project: request.project_id.filter(|_| scope == SkillScope::Project),
+            group: request.group_id.filter(|_| scope == SkillScope::Group),
             owner: Some(caller.user),
             content_sha256: sha256(&request.content),
             content: request.content,
             version: 1,
             created_at: now,
             updated_at: now,
+            updated_by: Some(caller.user),
         };
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    may_open_to(tx, &caller, new.scope, new.project).await?;
+                    open_to(tx, &caller, &mut new).await?;
                     screen(tx, &new.content).await?;
                     if tx.skill_count(caller.user).await? >= MAX_SKILLS {
                         let rule = format!("a user has {MAX_SKILLS} skills at most");
@@ -66,22 +68,29 @@ impl Skills {
             .write(move |tx| {
                 Box::pin(async move {
                     let old = own(tx, &caller, id).await?;
+                    if old.owner.is_none() && !keeps_its_place(&old, &request) {
+                        let rule = "the system's own skill keeps its name and readers";
+                        return Err(SkillError::Invalid(rule.to_owned()));
+                    }
                     let name = request.name.unwrap_or_else(|| old.name.clone());
                     let content = request.content.unwrap_or_else(|| old.content.clone());
                     let scope = request.scope.unwrap_or(old.scope);
                     let project = request.project_id.or(old.project);
-                    let new = Skill {
+                    let group = request.group_id.or(old.group);
+                    let mut new = Skill {
                         name: name.trim().to_owned(),
                         scope,
                         project: project.filter(|_| scope == SkillScope::Project),
+                        group: group.filter(|_| scope == SkillScope::Group),
                         content_sha256: sha256(&content),
                         content,
                         version: old.version + 1,
                         updated_at: now,
+                        updated_by: Some(caller.user),
                         ..old
                     };
                     check(&new.name, &new.content)?;
-                    may_open_to(tx, &caller, new.scope, new.project).await?;
+                    open_to(tx, &caller, &mut new).await?;
                     screen(tx, &new.content).await?;
                     if !tx.skill_update(&new).await? {
                         return Err(SkillError::Conflict);
@@ -92,13 +101,18 @@ impl Skills {
             .await
     }
 
-    /// Removes a skill of the caller's.
+    /// Removes a skill of the caller's. Of the system's own the release's text comes back.
     pub async fn remove(&self, caller: &Caller, id: SkillId) -> Result<(), SkillError> {
-        let caller = caller.clone();
+        let (caller, now) = (caller.clone(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    own(tx, &caller, id).await?;
+                    let old = own(tx, &caller, id).await?;
+                    if old.owner.is_none() {
+                        let new = Skill { version: old.version + 1, ..of_release(now) };
+                        let is_written = tx.skill_update(&new).await?;
+                        return if is_written { Ok(()) } else { Err(SkillError::Conflict) };
+                    }
                     if tx.skill_delete(id).await? { Ok(()) } else { Err(SkillError::NotFound(id)) }
                 })
             })
@@ -106,26 +120,34 @@ impl Skills {
     }
 }
 
-/// A skill that the caller may change: the owner's, or anybody's for administrators.
+/// A skill that the caller may change: the owner's, or anybody's and the system's for administrators.
 async fn own(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
     let skill = find(tx, caller, id).await?;
     match skill.owner {
         Some(owner) if caller.may_see(owner) => Ok(skill),
         Some(_) => Err(SkillError::Forbidden("only its owner may change this skill")),
-        None => Err(SkillError::Forbidden("the system's own skill comes with the release")),
+        None if caller.is_admin => Ok(skill),
+        None => {
+            Err(SkillError::Forbidden("only an administrator may replace the system's own skill"))
+        }
     }
 }
 
-/// Refuses readers that are not the caller's to choose.
-async fn may_open_to(
-    tx: &mut Tx,
-    caller: &Caller,
-    scope: SkillScope,
-    project: Option<ProjectId>,
-) -> Result<(), SkillError> {
-    match (scope, project) {
+/// Whether a change leaves name and readers alone.
+fn keeps_its_place(old: &Skill, request: &UpdateSkill) -> bool {
+    request.name.as_ref().is_none_or(|name| *name == old.name)
+        && request.scope.is_none_or(|scope| scope == old.scope)
+}
+
+/// Refuses readers that are not the caller's to choose, and finds the group that is meant.
+async fn open_to(tx: &mut Tx, caller: &Caller, skill: &mut Skill) -> Result<(), SkillError> {
+    match (skill.scope, skill.project) {
         (SkillScope::User, _) => Ok(()),
-        (SkillScope::Group, _) => Err(SkillError::Forbidden("there are no groups yet")),
+        (SkillScope::Group, _) => {
+            let owner = skill.owner.unwrap_or(caller.user);
+            skill.group = Some(group_of(tx, caller, owner, skill.group).await?);
+            Ok(())
+        }
         (SkillScope::Project, Some(project)) => {
             Ok(projects::find(tx, caller, &project.to_string()).await.map(drop)?)
         }
@@ -136,6 +158,27 @@ async fn may_open_to(
         (SkillScope::Global, _) => {
             Err(SkillError::Forbidden("only an administrator may open a skill to everybody"))
         }
+    }
+}
+
+/// The group that a skill is for: the one named, if the caller may open a skill to it, else the one
+/// group of its owner.
+async fn group_of(
+    tx: &mut Tx,
+    caller: &Caller,
+    owner: UserId,
+    named: Option<GroupId>,
+) -> Result<GroupId, SkillError> {
+    if let Some(group) = named {
+        return match groups::may_read(tx, caller, group).await? {
+            true => Ok(group),
+            false => Err(SkillError::Forbidden("only its members may open a skill to a group")),
+        };
+    }
+    match groups::ids_of(tx, owner).await?.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(SkillError::Forbidden("you are in no group")),
+        [_, _, ..] => Err(SkillError::Invalid("a group's skill needs group_id".to_owned())),
     }
 }
 

@@ -3,12 +3,14 @@
 pub(crate) mod agent_tokens;
 pub(crate) mod artifacts;
 pub(crate) mod audit;
+pub(crate) mod changes;
 pub(crate) mod chat;
 pub(crate) mod claims;
 pub(crate) mod decisions;
 pub(crate) mod egress;
 pub(crate) mod events;
 pub(crate) mod findings;
+pub(crate) mod groups;
 pub(crate) mod jobs;
 pub(crate) mod leases;
 pub(crate) mod ledger;

@@ -51,6 +51,13 @@ store_laws! {
         a_new_password_replaces_the_old_one,
         sign_in_records_are_listed_newest_first,
     }
+    groups {
+        a_group_reads_back_and_its_name_is_taken_once,
+        groups_of_a_user_are_listed_ascending_whenever_they_were_joined,
+        groups_are_paged_by_name_for_one_member_or_for_all,
+        a_groups_skill_is_read_by_its_members_and_outlives_the_group,
+        a_place_of_a_turn_knows_of_preferences_of_the_users_groups,
+    }
     sessions {
         a_session_is_found_by_either_of_its_tokens,
         what_is_presented_is_found_together_with_its_user,
@@ -223,7 +230,6 @@ store_laws! {
     rules {
         a_rule_of_every_kind_of_subject_reads_back_as_written,
         a_removed_rule_is_gone,
-        changes_of_access_are_listed_newest_first,
     }
     settings {
         a_setting_is_replaced_by_its_next_version_only,
@@ -235,7 +241,11 @@ store_laws! {
         a_preference_is_replaced_and_removed_by_version,
         preferences_are_listed_by_prefix_and_page_within_their_scope,
         preferences_of_several_scopes_come_scope_by_scope,
+    }
+    changes {
         changes_of_a_preference_outlive_it,
+        changes_of_a_setting_are_its_own_and_newest_first,
+        changes_of_access_are_found_by_thing_and_by_who_made_them,
     }
     memory {
         the_newest_note_under_a_key_stays,
@@ -306,12 +316,18 @@ store_laws! {
         a_credential_is_replaced_by_its_next_version_only,
         calls_to_models_are_summed_and_listed_under_every_filter,
         decisions_about_a_call_are_kept_in_order,
+        money_is_set_aside_only_if_it_fits_into_every_limit,
+        an_open_call_becomes_what_it_was_once_and_never_again,
+        those_who_set_money_aside_at_once_do_not_pass_the_limit_together,
     }
     messages {
         a_message_reads_back_as_it_was_sent,
         a_key_makes_one_message_of_each_sender_on_each_task,
         messages_are_listed_under_every_filter_from_either_end,
         a_processed_message_waits_no_longer_and_keeps_its_first_mark,
+        a_report_is_claimed_by_one_and_only_the_last_claim_counts,
+        reports_of_a_task_are_claimed_one_after_the_other,
+        a_report_that_is_given_up_says_why_and_is_claimed_no_more,
         an_instruction_is_delivered_once_and_pending_until_acknowledged,
     }
     work {

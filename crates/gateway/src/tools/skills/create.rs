@@ -1,5 +1,6 @@
 //! `skills.create`
 
+use cynode_domain::ids::GroupId;
 use cynode_domain::policy::ToolScope;
 use cynode_domain::skill::SkillScope;
 use cynode_wire::skills::CreateSkill;
@@ -26,6 +27,7 @@ fn input() -> Value {
         json!({
             "task_id": id("task"),
             "project_id": id("project"),
+            "group_id": id("group"),
             "content": { "type": "string", "minLength": 1, "maxLength": 65_536, "description": "The text, in Markdown." },
             "name": text("Its name; the first heading when absent.", 100),
             "scope": { "enum": ["user", "group", "project", "global"], "description": "Who can read it; user when absent." },
@@ -42,11 +44,13 @@ struct Arguments {
     content: String,
     name: Option<String>,
     scope: Option<SkillScope>,
+    group_id: Option<GroupId>,
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { content, name, scope } = read(arguments)?;
+    let Arguments { content, name, scope, group_id } = read(arguments)?;
     // The context stage has judged project_id, or knows the project of the task.
-    let request = CreateSkill { content, name, scope, project_id: context.setting.project };
+    let project_id = context.setting.project;
+    let request = CreateSkill { content, name, scope, project_id, group_id };
     show(context.services.skills.create(&context.who.caller, request).await?)
 }

@@ -1,6 +1,6 @@
 //! `skills.update`
 
-use cynode_domain::ids::SkillId;
+use cynode_domain::ids::{GroupId, SkillId};
 use cynode_domain::policy::ToolScope;
 use cynode_domain::skill::SkillScope;
 use cynode_wire::skills::UpdateSkill;
@@ -28,6 +28,7 @@ fn input() -> Value {
         json!({
             "task_id": id("task"),
             "project_id": id("project"),
+            "group_id": id("group"),
             "skill_id": id("skill"),
             "content": { "type": "string", "minLength": 1, "maxLength": 65_536, "description": "Another text." },
             "name": text("Another name.", 100),
@@ -46,13 +47,14 @@ struct Arguments {
     content: Option<String>,
     name: Option<String>,
     scope: Option<SkillScope>,
+    group_id: Option<GroupId>,
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { skill_id, content, name, scope } = read(arguments)?;
+    let Arguments { skill_id, content, name, scope, group_id } = read(arguments)?;
     find(&context, skill_id).await?;
     // Only who opens it to a project means the project of the call.
     let project_id = context.setting.project.filter(|_| scope == Some(SkillScope::Project));
-    let request = UpdateSkill { content, name, scope, project_id };
+    let request = UpdateSkill { content, name, scope, project_id, group_id };
     show(context.services.skills.update(&context.who.caller, skill_id, request).await?)
 }

@@ -12,12 +12,14 @@ fn skill(name: &str, scope: SkillScope, owner: Option<UserId>) -> Skill {
         name: name.to_owned(),
         scope,
         project: None,
+        group: None,
         owner,
         content: format!("# {name}"),
         content_sha256: "00".to_owned(),
         version: 1,
         created_at: at(0),
         updated_at: at(1),
+        updated_by: owner,
     }
 }
 
@@ -42,6 +44,7 @@ pub(crate) async fn a_skill_is_replaced_by_its_next_version_only(store: Store) {
         content_sha256: "11".to_owned(),
         version: 2,
         updated_at: at(2),
+        updated_by: None,
         ..first.clone()
     };
     let row = second.clone();

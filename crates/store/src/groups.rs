@@ -1,0 +1,184 @@
+//! Groups of users, and who is in them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{GroupId, UserId};
+
+use crate::column::Row;
+use crate::param::params;
+use crate::{Error, Tx};
+
+/// A group of users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The group's id; of two groups the later id is the stronger.
+    pub id: GroupId,
+    /// The name in URLs and on the command line.
+    pub slug: String,
+    /// The name people see.
+    pub display_name: String,
+    /// Who made it.
+    pub created_by: Option<UserId>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A user in a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The user.
+    pub user: UserId,
+    /// The name to sign in with.
+    pub handle: String,
+    /// When the user was added.
+    pub added_at: DateTime<Utc>,
+}
+
+/// A user who is being added to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewMember {
+    /// To which group.
+    pub group: GroupId,
+    /// Whom.
+    pub user: UserId,
+    /// By whom.
+    pub by: Option<UserId>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Groups of users, and who is in them.
+#[async_trait]
+pub trait GroupStore {
+    /// Adds a group; false if its slug is taken.
+    async fn group_insert(&mut self, group: &Group) -> Result<bool, Error>;
+    /// The group with this id.
+    async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error>;
+    /// The group with this slug.
+    async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error>;
+    /// Groups by slug, after `after`; those that `member` is in, or all.
+    async fn group_list(
+        &mut self,
+        member: Option<UserId>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Group>, Error>;
+    /// Removes a group and who is in it, and gives its skills back to their owners; false if there is
+    /// none. What else names the group is for the caller to remove.
+    async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error>;
+    /// The groups of a user, ascending: the order in which they count.
+    async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error>;
+    /// Every membership, by user and then by group, ascending.
+    async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error>;
+    /// Adds a user to a group; false if the user is in it.
+    async fn member_add(&mut self, new: &NewMember) -> Result<bool, Error>;
+    /// Takes a user out of a group; false if the user is not in it.
+    async fn member_remove(&mut self, group: GroupId, user: UserId) -> Result<bool, Error>;
+    /// Who is in a group, by handle, after `after`.
+    async fn member_list(
+        &mut self,
+        group: GroupId,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Member>, Error>;
+}
+
+#[async_trait]
+impl GroupStore for Tx {
+    async fn group_insert(&mut self, group: &Group) -> Result<bool, Error> {
+        let sql = "INSERT INTO user_groups (id, slug, display_name, created_by, created_at)
+                   VALUES ($1, $2, $3, $4, $5) ON CONFLICT (slug) DO NOTHING";
+        let params =
+            params![group.id, &group.slug, &group.display_name, group.created_by, group.created_at];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error> {
+        let sql = "SELECT * FROM user_groups WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(group).transpose()
+    }
+
+    async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error> {
+        let sql = "SELECT * FROM user_groups WHERE slug = $1";
+        self.row(sql, params![slug]).await?.as_ref().map(group).transpose()
+    }
+
+    async fn group_list(
+        &mut self,
+        member: Option<UserId>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Group>, Error> {
+        let sql = "SELECT g.* FROM user_groups g
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR EXISTS (SELECT 1 FROM user_group_members m
+                       WHERE m.group_id = g.id AND m.user_id = $1))
+                   AND ($2 /*pg ::text */ IS NULL OR g.slug > $2)
+                   ORDER BY g.slug LIMIT $3";
+        self.rows(sql, params![member, after, limit]).await?.iter().map(group).collect()
+    }
+
+    async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error> {
+        let sql = "UPDATE skills SET scope = 'user', group_id = NULL, version = version + 1
+                   WHERE group_id = $1";
+        self.execute(sql, params![id]).await?;
+        let sql = "DELETE FROM user_group_members WHERE group_id = $1";
+        self.execute(sql, params![id]).await?;
+        let sql = "DELETE FROM user_groups WHERE id = $1";
+        Ok(self.execute(sql, params![id]).await? == 1)
+    }
+
+    async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error> {
+        let sql = "SELECT group_id FROM user_group_members WHERE user_id = $1 ORDER BY group_id";
+        self.rows(sql, params![user]).await?.iter().map(|row| row.id("group_id")).collect()
+    }
+
+    async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error> {
+        let sql = "SELECT user_id, group_id FROM user_group_members ORDER BY user_id, group_id";
+        let rows = self.rows(sql, &[]).await?;
+        rows.iter().map(|row| Ok((row.id("user_id")?, row.id("group_id")?))).collect()
+    }
+
+    async fn member_add(&mut self, new: &NewMember) -> Result<bool, Error> {
+        let sql = "INSERT INTO user_group_members (group_id, user_id, added_by, added_at)
+                   VALUES ($1, $2, $3, $4) ON CONFLICT (group_id, user_id) DO NOTHING";
+        let params = params![new.group, new.user, new.by, new.at];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
+    async fn member_remove(&mut self, group: GroupId, user: UserId) -> Result<bool, Error> {
+        let sql = "DELETE FROM user_group_members WHERE group_id = $1 AND user_id = $2";
+        Ok(self.execute(sql, params![group, user]).await? == 1)
+    }
+
+    async fn member_list(
+        &mut self,
+        group: GroupId,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Member>, Error> {
+        // Handles sort by byte on both engines.
+        let sql = "SELECT m.user_id, u.handle, m.added_at FROM user_group_members m
+                   JOIN users u ON u.id = m.user_id WHERE m.group_id = $1
+                   AND ($2 /*pg ::text */ IS NULL OR u.handle /*pg COLLATE \"C\" */ > $2)
+                   ORDER BY u.handle /*pg COLLATE \"C\" */ LIMIT $3";
+        self.rows(sql, params![group, after, limit]).await?.iter().map(member).collect()
+    }
+}
+
+fn group(row: &Row) -> Result<Group, Error> {
+    Ok(Group {
+        id: row.id("id")?,
+        slug: row.get("slug")?,
+        display_name: row.get("display_name")?,
+        created_by: row.id_opt("created_by")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
+fn member(row: &Row) -> Result<Member, Error> {
+    Ok(Member {
+        user: row.id("user_id")?,
+        handle: row.get("handle")?,
+        added_at: row.get("added_at")?,
+    })
+}
