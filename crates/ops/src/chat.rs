@@ -6,12 +6,12 @@
 //! `cynodeai.pm` is the project manager; every other name goes to a provider and never to it.
 //!
 //! Invariants: nothing is kept, sent to a model or handed over before its secrets were taken out. A
-//! turn whose reader goes away is given up at once: what was said so far is kept, marked as partial.
+//! turn is given up at once if its reader goes away or the process is asked to stop, and soon if its
+//! reader stops reading: what was said so far is kept, marked as partial.
 //! At most one commit comes before the first word of an answer, and one after the last.
 
 mod chain;
 mod check;
-mod clean;
 mod converse;
 mod direct;
 mod error;
@@ -30,7 +30,7 @@ use cynode_runtime::tasks::Tasks as Background;
 use cynode_store::Store;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 pub use chain::{Link, PastTurn};
 pub use error::ChatError;
@@ -38,17 +38,16 @@ pub use gather::MAX_HEARD_BYTES;
 pub use offer::Models;
 pub use threads::ThreadError;
 
+pub use crate::secrets::SECRET_MARKER;
+
 use crate::Caller;
 use crate::handoff::Handoffs;
+use crate::outlet::{Outlet, UNREAD, outlet};
 use turn::Turn;
 
 /// The model that is the project manager.
 pub const MANAGER_MODEL: &str = "cynodeai.pm";
-/// What stands in conversations where a secret was.
-pub const SECRET_MARKER: &str = "SECRET_REDACTED";
 
-/// Pieces of an answer that wait for a slow reader; then the model waits too.
-const PIECES: usize = 64;
 /// How long a streamed answer may take to begin before its reader is told that it will come. Until
 /// then a failure is an answer of its own, which programs understand best.
 const FIRST_PIECE: Duration = Duration::from_secs(10);
@@ -102,7 +101,7 @@ enum Reader {
     /// All at once.
     Whole(oneshot::Sender<Result<ChatCompletion, ChatError>>),
     /// As it comes.
-    Pieces(mpsc::Sender<Result<ChatChunk, ChatError>>),
+    Pieces(Outlet<ChatChunk, ChatError>),
 }
 
 impl Chat {
@@ -135,17 +134,15 @@ impl Chat {
         call: ChatCall,
         request: ChatRequest,
     ) -> Result<impl Stream<Item = Result<ChatChunk, ChatError>> + Send + use<>, ChatError> {
-        let (reader, mut pieces) = mpsc::channel(PIECES);
+        let patience = UNREAD.min(self.options.wait);
+        let (reader, mut pieces) = outlet(patience, || ChatError::Canceled);
         self.start(call, request, Reader::Pieces(reader))?;
-        let first = match tokio::time::timeout(FIRST_PIECE, pieces.recv()).await {
+        let first = match tokio::time::timeout(FIRST_PIECE, pieces.next()).await {
             Ok(Some(Err(error))) => return Err(error),
             Ok(first) => first,
             Err(_) => None,
         };
-        let rest = stream::unfold(pieces, |mut pieces| async move {
-            pieces.recv().await.map(|piece| (piece, pieces))
-        });
-        Ok(stream::iter(first).chain(rest))
+        Ok(stream::iter(first).chain(pieces.into_stream()))
     }
 
     fn start(&self, call: ChatCall, request: ChatRequest, reader: Reader) -> Result<(), ChatError> {

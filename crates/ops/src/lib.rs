@@ -28,6 +28,7 @@ pub mod inbox;
 pub mod memory;
 mod messages;
 mod nodes;
+mod outlet;
 mod paging;
 pub mod preferences;
 mod projects;

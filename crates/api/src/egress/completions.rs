@@ -10,6 +10,7 @@ use cynode_domain::ids::TraceId;
 use cynode_domain::policy::Principal;
 use cynode_ops::agents::{AgentIdentity, AgentTokens};
 use cynode_ops::egress::{Egress, EgressStream, Inference};
+use cynode_ops::secrets::CleanRequest;
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_TYPE, HeaderMap};
@@ -49,6 +50,7 @@ async fn complete(
         let (status, kind) = (StatusCode::BAD_REQUEST, "invalid_request_error");
         OpenAiError::of_kind(status, message, kind, "invalid_request")
     })?;
+    let request = CleanRequest::from(request);
     let noted = |key: &str| request.metadata.as_ref()?.get(key)?.as_str().map(ToOwned::to_owned);
     let purpose = noted("purpose").unwrap_or_else(|| "agent".to_owned());
     let mut inference = Inference::of_agent(&identity, &purpose, &trace.to_string());

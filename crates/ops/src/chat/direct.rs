@@ -1,18 +1,19 @@
 //! A model answers; the project manager is not involved.
 
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
+use cynode_wire::openai::{ChatChunk, ChatCompletion};
 use futures_util::StreamExt as _;
 
 use super::turn::{Pieces, Place, Turn};
 use super::{Chat, ChatError};
 use crate::egress::Inference;
+use crate::secrets::CleanRequest;
 
 impl Chat {
     pub(super) async fn ask_model(
         &self,
         turn: &Turn,
         place: &Place,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<ChatCompletion, ChatError> {
         let (inference, request) = asked(turn, place, request);
         let mut answer = self.models.chat(&inference, request).await?;
@@ -24,7 +25,7 @@ impl Chat {
         &self,
         turn: &Turn,
         place: &Place,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<Pieces, ChatError> {
         let (inference, request) = asked(turn, place, request);
         let pieces = self.models.stream(&inference, request).await?;
@@ -46,7 +47,7 @@ impl Chat {
     }
 }
 
-fn asked(turn: &Turn, place: &Place, mut request: ChatRequest) -> (Inference, ChatRequest) {
+fn asked(turn: &Turn, place: &Place, request: CleanRequest) -> (Inference, CleanRequest) {
     let bare = Inference::of_user(turn.call.caller.clone(), "chat", &turn.call.trace_id);
     let inference = Inference {
         project: Some(place.project),
@@ -56,8 +57,7 @@ fn asked(turn: &Turn, place: &Place, mut request: ChatRequest) -> (Inference, Ch
         tab: Some(turn.tab.clone()),
         ..bare
     };
-    request.model = Some(turn.model.clone());
-    (inference, request)
+    (inference, request.with_model(&turn.model))
 }
 
 /// Not every server names its answers, and clients expect a name.

@@ -7,8 +7,8 @@ use cynode_wire::openai::{
 };
 use serde_json::{Map, Value, json};
 
-use super::clean::{Kinds, clean_text};
 use super::turn::Turn;
+use crate::secrets::without_secrets;
 
 /// The most of an answer that is kept.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
@@ -151,8 +151,7 @@ fn remember(text: &mut String, more: &str, heard: &mut usize) {
 
 /// A text without what must not, or cannot, be kept.
 pub(super) fn kept(text: &str) -> String {
-    let mut text = text.replace('\0', "");
-    clean_text(&mut text, &mut Kinds::new());
+    let mut text = without_secrets(text.replace('\0', ""));
     if text.len() > MAX_KEPT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_KEPT_BYTES));
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use cynode_wire::health::ManagerStatus;
-use cynode_wire::openai::{ChatCompletion, ChatRequest, ModelEntry};
+use cynode_wire::openai::{ChatCompletion, ModelEntry};
 use cynode_wire::providers::ModelsView;
 
 use super::{Chat, ChatError, MANAGER_MODEL};
 use crate::Caller;
 use crate::egress::{Egress, EgressError, EgressStream, Inference};
+use crate::secrets::CleanRequest;
 
 /// Who answers for models that are not the project manager.
 #[async_trait]
@@ -20,13 +21,13 @@ pub trait Models: Send + Sync {
     async fn chat(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<ChatCompletion, EgressError>;
     /// Asks a model for an answer in pieces; dropping them gives it up.
     async fn stream(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<EgressStream, EgressError>;
 }
 
@@ -39,7 +40,7 @@ impl Models for Egress {
     async fn chat(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<ChatCompletion, EgressError> {
         Self::chat(self, inference, request).await
     }
@@ -47,7 +48,7 @@ impl Models for Egress {
     async fn stream(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<EgressStream, EgressError> {
         Self::stream(self, inference, request).await
     }

@@ -8,14 +8,14 @@ use cynode_store::ThreadMessage;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::check::check;
-use super::clean::{Kinds, clean};
 use super::gather::Said;
 use super::{Chat, ChatCall, ChatError, MANAGER_MODEL, Reader};
 use crate::egress::{Routing, Tab};
+use crate::outlet::{NotRead, Outlet};
+use crate::secrets::{CleanRequest, Kinds};
 
 /// Pieces of an answer, as they come.
 pub(super) type Pieces = BoxStream<'static, Result<ChatChunk, ChatError>>;
@@ -36,6 +36,8 @@ pub(super) struct Turn {
     pub(super) repeats: Option<ChatTurnId>,
     /// The sorts of secrets that were taken out.
     pub(super) kinds: Kinds,
+    /// Whether the project manager may have begun with it.
+    pub(super) is_handed_over: bool,
     /// What models were asked, to be kept with the answer.
     pub(super) tab: Tab,
 }
@@ -63,6 +65,7 @@ impl Turn {
             thread: None,
             repeats: None,
             kinds: Kinds::new(),
+            is_handed_over: false,
             tab: Tab::default(),
         }
     }
@@ -70,6 +73,11 @@ impl Turn {
     /// Whether the project manager is asked.
     pub(super) fn is_for_manager(&self) -> bool {
         self.model == MANAGER_MODEL
+    }
+
+    /// A failure as whoever asked is told of it.
+    fn told(&self, error: ChatError) -> ChatError {
+        if self.is_handed_over { ChatError::Begun(Box::new(error)) } else { error }
     }
 
     /// What answers of our own are called.
@@ -93,20 +101,22 @@ impl Chat {
                 let outcome = tokio::select! {
                     outcome = self.whole(&mut turn, request, &mut said) => outcome,
                     () = reader.closed() => Err(ChatError::Canceled),
+                    () = self.background.ending() => Err(ChatError::Stopping),
                 };
                 let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
+                let answer = outcome.and_then(|answer| kept.map(|()| answer));
                 // Whoever went away has no use for the answer.
-                let _ = reader.send(outcome.and_then(|answer| kept.map(|()| answer)));
+                let _ = reader.send(answer.map_err(|error| turn.told(error)));
             }
-            Reader::Pieces(reader) => {
+            Reader::Pieces(mut reader) => {
+                let gone = reader.gone();
                 let outcome = tokio::select! {
-                    outcome = self.pieces(&mut turn, request, &mut said, &reader) => outcome,
-                    () = reader.closed() => Err(ChatError::Canceled),
+                    outcome = self.pieces(&mut turn, request, &mut said, &mut reader) => outcome,
+                    () = gone => Err(ChatError::Canceled),
+                    () = self.background.ending() => Err(ChatError::Stopping),
                 };
                 let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
-                if let Err(error) = outcome.and(kept) {
-                    let _ = reader.send(Err(error)).await;
-                }
+                reader.end(outcome.and(kept).map_err(|error| turn.told(error)));
             }
         }
     }
@@ -114,11 +124,11 @@ impl Chat {
     async fn whole(
         &self,
         turn: &mut Turn,
-        mut request: ChatRequest,
+        request: ChatRequest,
         said: &mut Said,
     ) -> Result<ChatCompletion, ChatError> {
         let wait = self.options.wait;
-        let place = self.begin(turn, &mut request).await?;
+        let (place, request) = self.begin(turn, request).await?;
         let answer = async {
             if turn.is_for_manager() {
                 let mut pieces = self.ask_manager(turn, &place, &request).await?;
@@ -138,14 +148,14 @@ impl Chat {
     async fn pieces(
         &self,
         turn: &mut Turn,
-        mut request: ChatRequest,
+        request: ChatRequest,
         said: &mut Said,
-        reader: &mpsc::Sender<Result<ChatChunk, ChatError>>,
+        reader: &mut Outlet<ChatChunk, ChatError>,
     ) -> Result<(), ChatError> {
         let wait = self.options.wait;
         let late = |_| ChatError::Timeout(wait);
         let wants_usage = request.stream_options.as_ref().is_some_and(|s| s.include_usage);
-        let place = self.begin(turn, &mut request).await?;
+        let (place, request) = self.begin(turn, request).await?;
         let mut pieces = if turn.is_for_manager() {
             timeout(wait, self.ask_manager(turn, &place, &request)).await.map_err(late)??
         } else {
@@ -156,20 +166,25 @@ impl Chat {
             said.hear(&piece);
             // Clients that did not ask for the usage expect something new in every piece.
             if wants_usage || !piece.choices.is_empty() {
-                reader.send(Ok(piece)).await.map_err(|_| ChatError::Canceled)?;
+                reader.give(piece).await.map_err(|NotRead| ChatError::Canceled)?;
             }
         }
         Ok(())
     }
 
     /// Everything before anybody is asked.
-    async fn begin(&self, turn: &mut Turn, request: &mut ChatRequest) -> Result<Place, ChatError> {
-        check(request)?;
+    async fn begin(
+        &self,
+        turn: &mut Turn,
+        request: ChatRequest,
+    ) -> Result<(Place, CleanRequest), ChatError> {
+        check(&request)?;
         let surroundings = self.look_around(turn).await?;
         turn.project = Some(surroundings.project);
-        turn.kinds = clean(request);
-        let place = self.hear_user(turn, surroundings, request).await?;
+        let request = CleanRequest::from(request);
+        turn.kinds.clone_from(request.kinds());
+        let place = self.hear_user(turn, surroundings, &request).await?;
         turn.thread = Some(place.thread);
-        Ok(place)
+        Ok((place, request))
     }
 }

@@ -17,11 +17,12 @@ use super::decide::{Decision, decide, resource};
 use super::record::Record;
 use super::snapshot::Standing;
 use super::{Egress, EgressError, EgressStream, Inference, lanes, pieces, prices, scan};
+use crate::secrets::CleanRequest;
 
 /// A question, and who could answer it.
 struct Asked<'a> {
     inference: &'a Inference,
-    request: ChatRequest,
+    request: CleanRequest,
     prompt_hash: String,
     standing: Standing,
     candidates: Vec<Candidate>,
@@ -37,13 +38,13 @@ struct Ticket {
 }
 
 impl Egress {
-    /// Asks a model and waits for the whole answer.
+    /// Asks a model and waits for the whole answer. A request that was not cleaned is, here.
     pub async fn chat(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: impl Into<CleanRequest>,
     ) -> Result<ChatCompletion, EgressError> {
-        let asked = self.prepare(inference, request).await?;
+        let asked = self.prepare(inference, request.into()).await?;
         self.first(&asked, |ticket, request| self.send_whole(ticket, request)).await
     }
 
@@ -52,16 +53,16 @@ impl Egress {
     pub async fn stream(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: impl Into<CleanRequest>,
     ) -> Result<EgressStream, EgressError> {
-        let asked = self.prepare(inference, request).await?;
+        let asked = self.prepare(inference, request.into()).await?;
         self.first(&asked, |ticket, request| self.send_pieces(ticket, request)).await
     }
 
     async fn prepare<'a>(
         &self,
         inference: &'a Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<Asked<'a>, EgressError> {
         let standing = self.standing(inference).await?;
         let candidates = self.candidates(inference, &standing, request.model.as_deref()).await?;
@@ -91,7 +92,7 @@ impl Egress {
                 }
                 Err(error) => return Err(error),
             };
-            let mut request = asked.request.clone();
+            let mut request = ChatRequest::clone(&asked.request);
             request.model = Some(candidate.model.clone());
             // What the caller notes for us is nobody else's business.
             request.metadata = None;

@@ -11,7 +11,7 @@ use cynode_runtime::redact::redact_marked;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChunkChoice, FunctionDelta, ToolCallDelta};
 use serde_json::Value;
 
-use crate::chat::SECRET_MARKER;
+use crate::secrets::SECRET_MARKER;
 
 /// How much of what was given out is looked at again with what follows it, in bytes.
 const CONTEXT: usize = 512;

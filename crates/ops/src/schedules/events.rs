@@ -6,7 +6,7 @@ use cynode_store::{NewEvent, Schedule, ScheduleRun};
 use serde_json::{Value, json};
 
 use crate::Caller;
-use crate::chat::SECRET_MARKER;
+use crate::secrets::SECRET_MARKER;
 
 /// The longest text that is kept of what was done, or why not.
 const MAX_CHARS: usize = 2000;

@@ -8,9 +8,10 @@ use cynode_ops::Caller;
 use cynode_ops::chat::{Chat, ChatCall, ChatError, ChatOptions, Models};
 use cynode_ops::egress::{EgressError, EgressStream, Inference};
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_ops::secrets::CleanRequest;
 use cynode_runtime::tasks::Tasks;
 use cynode_store::{ChatRecord, ChatRecordStore};
-use cynode_wire::handoff::{ChatEvent, HandoffKind, HandoffUsage};
+use cynode_wire::handoff::{ChatEvent, FailureKind, HandoffKind, HandoffUsage};
 use cynode_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Choice, Delta, Usage,
 };
@@ -85,7 +86,7 @@ impl Models for Model {
     async fn chat(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<ChatCompletion, EgressError> {
         let mut pieces = self.stream(inference, request).await?;
         let mut text = String::new();
@@ -102,11 +103,11 @@ impl Models for Model {
     async fn stream(
         &self,
         inference: &Inference,
-        request: ChatRequest,
+        request: CleanRequest,
     ) -> Result<EgressStream, EgressError> {
         assert_eq!(inference.purpose, "chat");
-        self.0.hear(serde_json::to_value(&request).unwrap());
-        let name = request.model.unwrap_or_default();
+        self.0.hear(serde_json::to_value(&*request).unwrap());
+        let name = request.model.clone().unwrap_or_default();
         if name != MODEL {
             return Err(EgressError::UnknownModel(name));
         }
@@ -150,8 +151,9 @@ impl ProjectManager for Manager {
         });
         let usage = HandoffUsage { prompt_tokens: 5, completion_tokens: 4 };
         let done = Ok(ChatEvent::Done { usage, decisions: vec![] });
-        let failed =
-            ChatEvent::Failed { message: "no luck".to_owned(), may_retry: true, decisions: vec![] };
+        let (kind, decisions) = (FailureKind::Other, vec![]);
+        let message = "no luck".to_owned();
+        let failed = ChatEvent::Failed { message, may_retry: true, kind, decisions };
         Ok(match self.0.manner {
             Manner::Answer => {
                 Box::pin(stream::iter([tool, delta("Hello"), delta(" there."), done]))

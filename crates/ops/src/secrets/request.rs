@@ -1,22 +1,52 @@
-//! Takes secrets out of a request before anything else sees it.
+//! A request to a model that holds no secrets any more.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::ops::Deref;
 
-use cynode_runtime::redact::{SecretKind, redact_marked};
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content, FunctionDefinition, Part};
-use serde_json::Value;
 
-use super::SECRET_MARKER;
+use super::{Kinds, clean_text, clean_value};
 
-/// The sorts of secrets that were found.
-pub(super) type Kinds = BTreeSet<SecretKind>;
+/// A request to a model without secrets. Making one cleans, so nothing goes out that was not, and
+/// nothing is cleaned twice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CleanRequest {
+    request: ChatRequest,
+    kinds: Kinds,
+}
+
+impl CleanRequest {
+    /// The sorts of secrets that were taken out.
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The same for another model.
+    pub(crate) fn with_model(mut self, model: &str) -> Self {
+        self.request.model = Some(model.to_owned());
+        self
+    }
+}
+
+impl From<ChatRequest> for CleanRequest {
+    fn from(mut request: ChatRequest) -> Self {
+        let kinds = clean(&mut request);
+        Self { request, kinds }
+    }
+}
+
+impl Deref for CleanRequest {
+    type Target = ChatRequest;
+
+    fn deref(&self) -> &ChatRequest {
+        &self.request
+    }
+}
 
 /// Takes the secrets out of everything in a request that a person or program wrote.
 ///
 /// Names of fields do not count here, as the schema of a tool may describe a password without
 /// holding one.
-pub(super) fn clean(request: &mut ChatRequest) -> Kinds {
+fn clean(request: &mut ChatRequest) -> Kinds {
     let mut kinds = Kinds::new();
     for message in &mut request.messages {
         clean_message(message, &mut kinds);
@@ -28,27 +58,6 @@ pub(super) fn clean(request: &mut ChatRequest) -> Kinds {
     let said = said.into_iter().flatten().chain(request.other.values_mut());
     said.for_each(|value| clean_value(value, &mut kinds));
     kinds
-}
-
-/// Takes the secrets out of a text.
-pub(super) fn clean_text(text: &mut String, kinds: &mut Kinds) {
-    let found = redact_marked(text, SECRET_MARKER);
-    kinds.extend(found.kinds);
-    if let Cow::Owned(clean) = found.text {
-        *text = clean;
-    }
-}
-
-/// Takes the secrets out of every text in a value.
-pub(super) fn clean_value(value: &mut Value, kinds: &mut Kinds) {
-    match value {
-        // Images and sounds are no text, and finding a key in one is chance.
-        Value::String(text) if text.starts_with("data:") => {}
-        Value::String(text) => clean_text(text, kinds),
-        Value::Array(items) => items.iter_mut().for_each(|item| clean_value(item, kinds)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| clean_value(field, kinds)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 fn clean_message(message: &mut ChatMessage, kinds: &mut Kinds) {
@@ -90,6 +99,7 @@ fn clean_function(function: &mut FunctionDefinition, kinds: &mut Kinds) {
 
 #[cfg(test)]
 mod tests {
+    use cynode_runtime::redact::SecretKind;
     use serde_json::json;
 
     use super::*;
