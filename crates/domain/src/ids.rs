@@ -108,6 +108,8 @@ typed_ids! {
     RuleId,
     /// A group of users.
     GroupId,
+    /// One change of a preference, a setting or what access is decided by, on record.
+    ChangeId,
     /// One tool call, in the audit log.
     CallId,
     /// One writer's chain of audit records.

@@ -50,6 +50,12 @@ pub trait ChatRecordStore {
         before: Option<ChatTurnId>,
         limit: u32,
     ) -> Result<Vec<ChatRecord>, Error>;
+    /// A page of everybody's records, newest first, older than `before`.
+    async fn chat_record_list_all(
+        &mut self,
+        before: Option<ChatTurnId>,
+        limit: u32,
+    ) -> Result<Vec<ChatRecord>, Error>;
 }
 
 /// The columns of a record, in the order of [`record_params`].
@@ -105,6 +111,16 @@ impl ChatRecordStore for Tx {
         let sql = "SELECT * FROM chat_audit_log WHERE user_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
         self.rows(sql, params![user, before, limit]).await?.iter().map(record).collect()
+    }
+
+    async fn chat_record_list_all(
+        &mut self,
+        before: Option<ChatTurnId>,
+        limit: u32,
+    ) -> Result<Vec<ChatRecord>, Error> {
+        let sql = "SELECT * FROM chat_audit_log WHERE ($1 /*pg ::uuid */ IS NULL OR id < $1)
+                   ORDER BY id DESC LIMIT $2";
+        self.rows(sql, params![before, limit]).await?.iter().map(record).collect()
     }
 }
 

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
-    AgentId, ArtifactId, CallId, ChainId, ChatMessageId, ChatTurnId, CheckpointId, CredentialId,
-    DecisionId, FindingId, GroupId, HolderId, InferenceId, JobId, LeaseId, MessageId, NodeId,
-    PreferenceId, ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId,
+    AgentId, ArtifactId, CallId, ChainId, ChangeId, ChatMessageId, ChatTurnId, CheckpointId,
+    CredentialId, DecisionId, FindingId, GroupId, HolderId, InferenceId, JobId, LeaseId, MessageId,
+    NodeId, PreferenceId, ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId,
     SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
@@ -117,6 +117,7 @@ param_from_ids!(
     CallId,
     ChainId,
     ChatMessageId,
+    ChangeId,
     ChatTurnId,
     CheckpointId,
     CredentialId,

@@ -83,14 +83,8 @@ pub trait PreferenceStore {
     async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error>;
     /// Removes an entry of this version; false if it is not that.
     async fn preference_delete(&mut self, id: PreferenceId, version: i64) -> Result<bool, Error>;
-    /// Records a change.
+    /// Records a change; they are read with [`crate::ChangeStore`].
     async fn preference_change_append(&mut self, change: &PreferenceChange) -> Result<(), Error>;
-    /// The newest changes of an entry, newest first; those of a removed one too.
-    async fn preference_change_list(
-        &mut self,
-        entry: PreferenceId,
-        limit: u32,
-    ) -> Result<Vec<PreferenceChange>, Error>;
 }
 
 #[async_trait]
@@ -210,16 +204,6 @@ impl PreferenceStore for Tx {
         ];
         self.execute(sql, params).await.map(drop)
     }
-
-    async fn preference_change_list(
-        &mut self,
-        entry: PreferenceId,
-        limit: u32,
-    ) -> Result<Vec<PreferenceChange>, Error> {
-        let sql = "SELECT * FROM preference_audit_log WHERE entry_id = $1
-                   ORDER BY id DESC LIMIT $2";
-        self.rows(sql, params![entry, limit]).await?.iter().map(change).collect()
-    }
 }
 
 fn scope(row: &Row) -> Result<Scope, Error> {
@@ -237,18 +221,5 @@ fn preference(row: &Row) -> Result<Preference, Error> {
         version: row.get("version")?,
         updated_at: row.get("updated_at")?,
         updated_by: row.id_opt("updated_by")?,
-    })
-}
-
-fn change(row: &Row) -> Result<PreferenceChange, Error> {
-    Ok(PreferenceChange {
-        entry: row.id("entry_id")?,
-        scope: scope(row)?,
-        key: row.get("key")?,
-        old: row.get("old_value")?,
-        new: row.get("new_value")?,
-        by: row.id_opt("changed_by")?,
-        at: row.get("changed_at")?,
-        reason: row.get("reason")?,
     })
 }

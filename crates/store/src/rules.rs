@@ -56,10 +56,8 @@ pub trait RuleStore {
     async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error>;
     /// Removes a rule; false if there is none.
     async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error>;
-    /// Records a change.
+    /// Records a change; they are read with [`crate::ChangeStore`].
     async fn access_change_append(&mut self, change: &AccessChange) -> Result<(), Error>;
-    /// The newest changes, newest first: what was done, and to which.
-    async fn access_change_list(&mut self, limit: u32) -> Result<Vec<(String, String)>, Error>;
 }
 
 #[async_trait]
@@ -120,12 +118,6 @@ impl RuleStore for Tx {
             change.at,
         ];
         self.execute(sql, params).await.map(drop)
-    }
-
-    async fn access_change_list(&mut self, limit: u32) -> Result<Vec<(String, String)>, Error> {
-        let sql = "SELECT action, resource FROM access_control_audit_log ORDER BY id DESC LIMIT $1";
-        let rows = self.rows(sql, params![limit]).await?;
-        rows.iter().map(|row| Ok((row.get("action")?, row.get("resource")?))).collect()
     }
 }
 

@@ -58,7 +58,7 @@ pub trait SettingStore {
     async fn setting_put(&mut self, setting: &Setting) -> Result<bool, Error>;
     /// Removes a setting; false if there is none.
     async fn setting_delete(&mut self, key: &str) -> Result<bool, Error>;
-    /// Records a change.
+    /// Records a change; they are read with [`crate::ChangeStore`].
     async fn setting_change_append(&mut self, change: &SettingChange) -> Result<(), Error>;
     /// How often what access is decided by has changed.
     async fn policy_revision(&mut self) -> Result<i64, Error>;

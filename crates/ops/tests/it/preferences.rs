@@ -4,13 +4,21 @@ use cynode_domain::ids::{GroupId, PreferenceId};
 use cynode_domain::preference::{Scope, ScopeKind, ValueType};
 use cynode_ops::Caller;
 use cynode_ops::preferences::{PreferenceError, Subject};
-use cynode_store::{Preference, PreferenceStore};
+use cynode_store::{ChangeStore as _, Preference, PreferenceStore};
 use cynode_wire::page::PageQuery;
 use cynode_wire::preferences::{PreferenceKey, RemovePreference, WritePreference};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    stronger_scopes_win_and_show_where_values_come_from,
+    a_stored_preference_of_a_wrong_type_is_reported_and_hides_nothing,
+    preferences_change_by_version_and_every_change_is_on_record,
+    preferences_of_others_are_neither_seen_nor_written,
+}
 
 fn wanted(scope_type: ScopeKind, scope_id: Option<Uuid>) -> PreferenceKey {
     PreferenceKey { scope_type, scope_id, key: "output.summary_style".to_owned() }
@@ -27,7 +35,6 @@ impl Catalogue {
     }
 }
 
-#[tokio::test]
 async fn stronger_scopes_win_and_show_where_values_come_from() {
     let its = Catalogue::new().await;
     let (bob, admin) = (its.bob(), &its.world.admin);
@@ -60,7 +67,6 @@ async fn stronger_scopes_win_and_show_where_values_come_from() {
     assert_eq!((by_admin.sources, by_admin.effective.len()), (None, 1));
 }
 
-#[tokio::test]
 async fn a_stored_preference_of_a_wrong_type_is_reported_and_hides_nothing() {
     let its = Catalogue::new().await;
     its.set(&its.world.admin, &wanted(ScopeKind::System, None), json!("system")).await;
@@ -89,7 +95,6 @@ async fn a_stored_preference_of_a_wrong_type_is_reported_and_hides_nothing() {
     assert_eq!(view.skipped[0].reason, "its value is no string");
 }
 
-#[tokio::test]
 async fn preferences_change_by_version_and_every_change_is_on_record() {
     let its = Catalogue::new().await;
     let (bob, own) = (its.bob(), wanted(ScopeKind::User, None));
@@ -116,8 +121,7 @@ async fn preferences_change_by_version_and_every_change_is_on_record() {
         .store
         .read(move |tx| {
             Box::pin(async move {
-                let entry = tx.preference_get(scope, "output.summary_style").await?.unwrap();
-                tx.preference_change_list(entry.id, 10).await
+                tx.preference_changes(scope, "output.summary_style", None, 10).await
             })
         })
         .await;
@@ -128,7 +132,6 @@ async fn preferences_change_by_version_and_every_change_is_on_record() {
     assert_eq!(changes, [(concise.clone(), detailed, by, reason), (None, concise, by, None)]);
 }
 
-#[tokio::test]
 async fn preferences_of_others_are_neither_seen_nor_written() {
     let its = Catalogue::new().await;
     let (bob, eve) = (its.bob(), &its.eve);

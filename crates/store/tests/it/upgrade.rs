@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use cynode_domain::ids::{JobId, TaskId, UserId};
 use cynode_domain::status::TaskStatus;
 use cynode_store::{
-    AgentTokenStore, ArtifactStore, AuditFilter, AuditStore, EventCursor, EventFilter, EventStore,
-    JobStore, LeaseStore, NodeStore, ProjectStore, RuleStore, ServerStore, SessionStore,
-    SettingStore, Store, TaskStore, ToolStore, UserStore, WorkflowStore, verify,
+    AccessChangeFilter, AgentTokenStore, ArtifactStore, AuditFilter, AuditStore, ChangeStore,
+    EventCursor, EventFilter, EventStore, JobStore, LeaseStore, NodeStore, ProjectStore, RuleStore,
+    ServerStore, SessionStore, SettingStore, Store, TaskStore, ToolStore, UserStore, WorkflowStore,
+    verify,
 };
 use cynode_testkit::{postgres_database, sqlite_database};
 use serde_json::{Map, Value};
@@ -195,7 +196,7 @@ async fn assert_gateway_is_there(store: &Store) {
         assert!(tx.server_by_slug("files").await?.unwrap().enabled);
         assert_eq!(tx.tool_by_name("files.read").await?.unwrap().definition.description, "reads");
         assert_eq!(tx.rule_list().await?.len(), 1);
-        assert_eq!(tx.access_change_list(10).await?.len(), 1);
+        assert_eq!(tx.access_changes(&AccessChangeFilter::default(), None, 10).await?.len(), 1);
         assert_eq!(tx.setting_list("mcp.", None, 10).await?[0].version, 2);
         let calls = tx.call_list(&AuditFilter::default(), 10).await?;
         assert_eq!(calls.len(), 2);

@@ -159,8 +159,13 @@ pub(crate) async fn chat_records_are_listed_newest_first_for_their_user_alone(st
     let before = Some(second.id);
     let rest = look!(world.store, tx => tx.chat_record_list(user, before, 9).await);
 
+    let every = look!(world.store, tx => tx.chat_record_list_all(None, 9).await);
+    let older = look!(world.store, tx => tx.chat_record_list_all(before, 9).await);
+
     assert_eq!(all, [second, first.clone()]);
     assert_eq!(rest, [first]);
+    assert_eq!((every.len(), every[0].user), (3, bob));
+    assert_eq!(older, rest);
 }
 
 pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_that_goes_on(

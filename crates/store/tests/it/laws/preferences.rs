@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{GroupId, PreferenceId, ProjectId, TaskId, UserId};
 use cynode_domain::preference::Scope;
-use cynode_store::{Preference, PreferenceChange, PreferenceStore, Store};
+use cynode_store::{Preference, PreferenceStore, Store};
 use serde_json::{Value, json};
 
 use crate::world::at;
@@ -109,36 +109,4 @@ pub(crate) async fn preferences_are_listed_by_prefix_and_page_within_their_scope
     assert_eq!(keys(all), ["code.A", "code.a", "code.b"]);
     assert_eq!(keys(second), ["code.a"]);
     assert_eq!(every.len(), 5);
-}
-
-pub(crate) async fn changes_of_a_preference_outlive_it(store: Store) {
-    let row = preference(Scope::System, "a", json!("x"));
-    let id = row.id;
-    let made = PreferenceChange {
-        entry: id,
-        scope: row.scope,
-        key: row.key.clone(),
-        old: None,
-        new: Some(Value::Null),
-        by: row.updated_by,
-        at: at(1),
-        reason: None,
-    };
-    let removed = PreferenceChange {
-        old: Some(Value::Null),
-        new: None,
-        reason: Some("tidying".to_owned()),
-        ..made.clone()
-    };
-    let (first, second) = (made.clone(), removed.clone());
-
-    change!(store, tx => {
-        tx.preference_insert(&row).await?;
-        tx.preference_change_append(&first).await?;
-        tx.preference_delete(id, 1).await?;
-        tx.preference_change_append(&second).await
-    });
-
-    let changes = look!(store, tx => tx.preference_change_list(id, 10).await);
-    assert_eq!(changes, [removed, made]);
 }

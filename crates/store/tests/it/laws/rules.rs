@@ -3,7 +3,7 @@
 use cynode_domain::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
 use cynode_domain::policy::rules::{Conditions, Rule, Subject};
 use cynode_domain::policy::{AgentType, Effect, Principal};
-use cynode_store::{AccessChange, RuleStore, Store, StoredRule};
+use cynode_store::{RuleStore, Store, StoredRule};
 
 use crate::world::at;
 
@@ -55,25 +55,4 @@ pub(crate) async fn a_removed_rule_is_gone(store: Store) {
     assert!(change!(store, tx => tx.rule_delete(id).await));
     assert!(!change!(store, tx => tx.rule_delete(id).await));
     assert_eq!(look!(store, tx => tx.rule_get(id).await), None);
-}
-
-pub(crate) async fn changes_of_access_are_listed_newest_first(store: Store) {
-    for (action, by) in [("rule.create", Some(UserId::generate())), ("rule.delete", None)] {
-        let change = AccessChange {
-            by,
-            action,
-            resource_type: "access_control_rule",
-            resource: "x".to_owned(),
-            allowed: true,
-            reason: None,
-            task: None,
-            at: at(1),
-        };
-        change!(store, tx => tx.access_change_append(&change).await);
-    }
-
-    let newest = look!(store, tx => tx.access_change_list(10).await);
-
-    let newest: Vec<_> = newest.iter().map(|(action, _)| action.as_str()).collect();
-    assert_eq!(newest, ["rule.delete", "rule.create"]);
 }
