@@ -1,12 +1,14 @@
 //! The project manager in a conversation.
 //!
-//! Start at [`answer`]. With a model, the model says what it needs and the gateway decides
-//! (`converse`); without one, rules read what the person wants (`intent`) and do it through the same
-//! tools (`rules`). Either way the person sees what was done.
+//! Start at [`answer`]. What is written like a command (`command`) is done by rule. Else, with a model,
+//! the model says what it needs and the gateway decides (`converse`); without one, rules read what the
+//! person wants (`intent`) and do it through the same tools (`rules`). Either way the person sees
+//! what was done.
 //!
 //! Invariant: nothing is changed that the person did not ask for in this turn by rule, or that the
 //! gateway did not allow; what was changed is told, also when the answer breaks off.
 
+mod command;
 mod converse;
 mod desk;
 mod find;
@@ -20,6 +22,7 @@ mod teller;
 
 use cynode_wire::handoff::{DecidedBy, DecisionRecord, HandoffUsage, Turn, TurnRole};
 
+use self::command::command;
 use self::converse::{Conversation, Ended, Trouble};
 use self::desk::Desk;
 use self::intent::intent;
@@ -31,7 +34,7 @@ use crate::{AgentError, ChatEvents};
 /// Answers the last turn.
 pub(crate) fn answer(work: Work, options: BrainOptions, turns: Vec<Turn>) -> ChatEvents {
     events(|teller| async move {
-        match work.model.clone() {
+        match work.model.clone().filter(|_| command(last_words(&turns)).is_none()) {
             Some(model) => with_model(&work, model.as_ref(), &options, &turns, &teller).await,
             None => by_rule(&work, &turns, &teller, &ModelError::NoModel).await,
         }

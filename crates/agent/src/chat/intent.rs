@@ -345,7 +345,7 @@ fn polite(mut text: &str) -> &str {
 }
 
 /// What follows the first of these beginnings, whatever its case.
-fn after<'a>(text: &'a str, heads: &[&str]) -> Option<&'a str> {
+pub(super) fn after<'a>(text: &'a str, heads: &[&str]) -> Option<&'a str> {
     heads.iter().find_map(|head| {
         let begins = text.get(..head.len())?.eq_ignore_ascii_case(head);
         begins.then(|| text.get(head.len()..).unwrap_or_default())

@@ -219,6 +219,19 @@ async fn a_model_calls_tools_and_the_person_sees_what_was_done() {
 }
 
 #[tokio::test]
+async fn what_is_written_like_a_command_is_done_by_rule_even_if_there_is_a_model() {
+    let shelf = Shelf::new([("db.task.create", Ok(task("wash-the-car", "queued")))]);
+    let actor = Actor::new([]);
+
+    let events = converse(work(&shelf, Some(actor.clone())), "create task: wash the car").await;
+
+    assert!(text(&events).starts_with("I created the task `wash-the-car`"), "{}", text(&events));
+    assert_eq!(shelf.names(), ["db.task.create"]);
+    assert_eq!(decisions(&events)[0].by, DecidedBy::Rule);
+    assert!(actor.heard().is_empty());
+}
+
+#[tokio::test]
 async fn a_model_reaches_no_tool_that_was_not_listed() {
     let shelf = Shelf::new([]);
     let actor = Actor::new([
@@ -300,7 +313,7 @@ async fn an_answer_that_breaks_off_is_told_as_such() {
     line.push(Err(ModelError::Away { message: "broke off".to_owned(), retry_after: None }));
     let actor: Arc<dyn Model> = Actor::new([line]);
 
-    let events = converse(work(&Shelf::new([]), Some(actor)), "tasks").await;
+    let events = converse(work(&Shelf::new([]), Some(actor)), "Tell me about my tasks").await;
 
     assert_eq!(text(&events), "I am");
     assert!(matches!(events.last(), Some(ChatEvent::Failed { may_retry: true, .. })));
