@@ -1,10 +1,12 @@
 //! Anthropic's messages API.
 //!
-//! `request` says a chat request in its words, `answer` reads a whole answer, `events` its pieces.
-//! What has no counterpart there (`logprobs`, `response_format`, `seed`, penalties) is left out.
+//! `request` says a chat request in its words and `options` what goes beyond the usual, `answer` reads a
+//! whole answer, `events` its pieces. What has no counterpart there (`logprobs`, `seed`, penalties) is
+//! refused by its name.
 
 mod answer;
 mod events;
+mod options;
 mod request;
 
 use async_trait::async_trait;

@@ -3,21 +3,17 @@
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content, Part, ToolCall, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::options;
 use crate::ProviderError;
 
 /// The API insists on a limit; every model of it grants this much.
 const USUAL_TOKENS: u64 = 4096;
-/// Fields of its own that are passed on.
-const PASSED_ON: &[&str] = &["top_k", "thinking"];
 
 /// The body of a request.
 pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, ProviderError> {
     let Some(model) = &request.model else {
         return Err(ProviderError::unsayable("the request names no model"));
     };
-    if request.other.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
-        return Err(ProviderError::unsayable("this provider gives one alternative only"));
-    }
     let (system, messages) = conversation(&request.messages)?;
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
@@ -41,11 +37,7 @@ pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, Pr
         body.insert("stop_sequences".to_owned(), list);
     }
     add_tools(request, &mut body)?;
-    for name in PASSED_ON {
-        if let Some(value) = request.other.get(*name) {
-            body.insert((*name).to_owned(), value.clone());
-        }
-    }
+    options::add(request, &mut body)?;
     Ok(Value::Object(body))
 }
 
@@ -210,7 +202,7 @@ mod tests {
             "tool_choice": {"type": "function", "function": {"name": "weather"}},
             "parallel_tool_calls": false,
             "max_completion_tokens": 10, "temperature": 1.5, "stop": "END",
-            "logprobs": true, "top_k": 3
+            "top_k": 3
         }))
         .unwrap();
 

@@ -1,9 +1,10 @@
 //! Anthropic's API, whole and streamed.
 
-use cynode_llm::{Collector, ProviderKind, refusal};
+use cynode_llm::{Collector, ProviderError, ProviderKind, refusal};
 use cynode_testkit::provider::Answer;
 use cynode_wire::openai::{ToolCall, ToolDefinition, Usage};
-use serde_json::json;
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, SECRET, request};
 
@@ -65,6 +66,55 @@ async fn calls_come_in_pieces_too() {
         ToolCall::function("toolu_2", "list", "{}"),
     ];
     assert_eq!(calls, expected);
+}
+
+#[tokio::test]
+async fn a_wanted_form_reaches_the_provider_whole_and_streamed() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+    let said = "{\"city\": \"Rome\"}";
+    harness.provider.script([Answer::text(said), Answer::text(said)]);
+    let schema = json!({
+        "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+        "additionalProperties": false,
+    });
+    let mut request = request();
+    let wanted = json!({"type": "json_schema", "json_schema": {"name": "place", "schema": schema}});
+    request.other.insert("response_format".to_owned(), wanted);
+
+    let whole = harness.client.chat(&request, Some(&harness.secret)).await.unwrap();
+    let pieces = harness.client.stream(&request, Some(&harness.secret)).await.unwrap();
+    let mut collector = Collector::default();
+    for piece in pieces.collect::<Vec<_>>().await {
+        collector.push(&piece.unwrap());
+    }
+
+    for answer in [whole, collector.finish()] {
+        let place: Value = serde_json::from_str(answer.text()).unwrap();
+        assert_eq!(place, json!({"city": "Rome"}));
+    }
+    for seen in harness.provider.requests() {
+        let format = json!({"format": {"type": "json_schema", "schema": schema}});
+        assert_eq!(seen.body["output_config"], format);
+    }
+}
+
+#[tokio::test]
+async fn an_option_that_cannot_be_honoured_is_refused_by_name_and_nothing_is_sent() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+    let mut request = request();
+    request.other.insert("seed".to_owned(), json!(7));
+
+    let whole = harness.client.chat(&request, None).await.unwrap_err();
+    let streamed = harness.client.stream(&request, None).await.map(|_| ()).unwrap_err();
+
+    for refused in [whole, streamed] {
+        assert!(
+            matches!(&refused, ProviderError::Rejected { status: 400, message, .. }
+            if message.starts_with("seed")),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(harness.provider.requests(), []);
 }
 
 #[tokio::test]

@@ -1,0 +1,173 @@
+//! The options of a request that are OpenAI's, in the words of the messages API.
+//!
+//! Invariant: an option that would change the answer and that this API cannot honour is refused by its
+//! name; it is never left out in silence.
+
+use cynode_wire::openai::ChatRequest;
+use serde_json::{Map, Value, json};
+
+use crate::ProviderError;
+
+/// Fields of its own that are passed on.
+const PASSED_ON: &[&str] = &["top_k", "thinking"];
+/// Fields that are said elsewhere, or that do not change what the answer says.
+const HARMLESS: &[&str] = &[
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "user",
+];
+/// How hard models of this API can be told to think.
+const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+
+/// Adds what the client asked for beyond the fields that all providers share.
+pub(super) fn add(
+    request: &ChatRequest,
+    body: &mut Map<String, Value>,
+) -> Result<(), ProviderError> {
+    let mut output = Map::new();
+    for (name, value) in &request.other {
+        match name.as_str() {
+            "response_format" => {
+                if let Some(format) = format(value)? {
+                    output.insert("format".to_owned(), format);
+                }
+            }
+            "reasoning_effort" if !value.is_null() => {
+                output.insert("effort".to_owned(), effort(value)?);
+            }
+            own if PASSED_ON.contains(&own) => {
+                body.insert(name.clone(), value.clone());
+            }
+            harmless if HARMLESS.contains(&harmless) => {}
+            _ if says_nothing(name, value) => {}
+            _ => return Err(unknown(name)),
+        }
+    }
+    if request.other.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
+        return Err(ProviderError::unsayable("n: this provider gives one alternative only"));
+    }
+    if !output.is_empty() {
+        body.insert("output_config".to_owned(), Value::Object(output));
+    }
+    Ok(())
+}
+
+/// The form of the answer; none where it is plain words.
+fn format(wanted: &Value) -> Result<Option<Value>, ProviderError> {
+    if wanted.is_null() {
+        return Ok(None);
+    }
+    let schema = &wanted["json_schema"]["schema"];
+    match wanted["type"].as_str() {
+        Some("text") => Ok(None),
+        Some("json_schema") if schema.is_object() => {
+            Ok(Some(json!({ "type": "json_schema", "schema": schema })))
+        }
+        Some("json_schema") => {
+            Err(ProviderError::unsayable("response_format: json_schema has no schema"))
+        }
+        // Its models follow a schema or none at all.
+        _ => Err(ProviderError::unsayable(
+            "response_format: this provider knows text and json_schema only",
+        )),
+    }
+}
+
+fn effort(wanted: &Value) -> Result<Value, ProviderError> {
+    match wanted.as_str() {
+        Some(effort) if EFFORTS.contains(&effort) => Ok(json!(effort)),
+        _ => {
+            let known = EFFORTS.join(", ");
+            Err(ProviderError::unsayable(format!("reasoning_effort: this provider knows {known}")))
+        }
+    }
+}
+
+/// Whether a value is what would be taken without it.
+fn says_nothing(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => name != "seed" && number.as_f64() == Some(0.0),
+        Value::String(word) => name == "verbosity" && word == "medium",
+        Value::Array(list) => {
+            list.is_empty() || (name == "modalities" && *value == json!(["text"]))
+        }
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) => false,
+    }
+}
+
+fn unknown(name: &str) -> ProviderError {
+    let name: String = name.chars().take(60).collect();
+    ProviderError::unsayable(format!("{name}: this provider has no such option; leave it out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(options: &Value) -> Result<Value, ProviderError> {
+        let mut request = json!({ "model": "m", "messages": [] });
+        request.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+        let mut body = Map::new();
+        add(&serde_json::from_value(request).unwrap(), &mut body)?;
+        Ok(Value::Object(body))
+    }
+
+    #[test]
+    fn a_schema_and_an_effort_are_said_in_the_words_of_the_messages_api() {
+        let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let wanted = json!({"name": "n", "strict": true, "schema": schema});
+
+        let body = added(&json!({
+            "response_format": {"type": "json_schema", "json_schema": wanted},
+            "reasoning_effort": "low",
+        }));
+
+        let format = json!({"type": "json_schema", "schema": schema});
+        assert_eq!(body.unwrap(), json!({"output_config": {"format": format, "effort": "low"}}));
+    }
+
+    #[test]
+    fn options_that_ask_for_nothing_are_left_out() {
+        let body = added(&json!({
+            "response_format": {"type": "text"}, "logprobs": false, "presence_penalty": 0,
+            "frequency_penalty": 0.0, "logit_bias": {}, "verbosity": "medium", "n": 1,
+            "modalities": ["text"], "seed": null, "user": "bob", "store": true, "top_k": 3,
+        }));
+
+        assert_eq!(body.unwrap(), json!({"top_k": 3}));
+    }
+
+    #[test]
+    fn options_that_cannot_be_honoured_are_refused_by_name() {
+        for (name, value) in [
+            ("response_format", json!({"type": "json_object"})),
+            ("response_format", json!({"type": "json_schema"})),
+            ("response_format", json!("json")),
+            ("reasoning_effort", json!("minimal")),
+            ("n", json!(2)),
+            ("seed", json!(0)),
+            ("logprobs", json!(true)),
+            ("presence_penalty", json!(0.5)),
+            ("logit_bias", json!({"50256": -100})),
+            ("verbosity", json!("low")),
+            ("modalities", json!(["text", "audio"])),
+            ("web_search_options", json!({"search_context_size": "low"})),
+            ("something_new", json!("x")),
+        ] {
+            let refused = added(&json!({ name: value })).unwrap_err();
+
+            let ProviderError::Rejected { status: 400, message, .. } = refused else {
+                panic!("{name}: {refused:?}");
+            };
+            assert!(message.starts_with(name), "{message}");
+        }
+    }
+}
