@@ -9,7 +9,18 @@ use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::auth::CreateToken;
 use cynode_wire::page::PageQuery;
 
+use crate::engines::on_each_engine;
 use crate::world::World;
+
+on_each_engine! {
+    an_agent_token_says_who_calls_and_for_whom,
+    an_agent_of_an_administrator_has_no_administrators_powers,
+    an_agent_token_ends_with_its_time_or_when_it_is_revoked,
+    a_token_under_another_prefix_is_no_token,
+    a_persons_api_token_acts_in_the_role_of_a_user_until_it_is_revoked,
+    a_sandbox_token_is_bound_to_a_job_that_exists,
+    only_administrators_issue_see_and_revoke_tokens_of_others,
+}
 
 fn pm() -> IssueAgentToken {
     IssueAgentToken {
@@ -21,7 +32,6 @@ fn pm() -> IssueAgentToken {
     }
 }
 
-#[tokio::test]
 async fn an_agent_token_says_who_calls_and_for_whom() {
     let world = World::new().await;
 
@@ -33,7 +43,6 @@ async fn an_agent_token_says_who_calls_and_for_whom() {
     assert_eq!((who.token_id, who.expires_at), (made.token.id, Some(made.token.expires_at)));
 }
 
-#[tokio::test]
 async fn an_agent_of_an_administrator_has_no_administrators_powers() {
     let world = World::new().await;
 
@@ -42,7 +51,6 @@ async fn an_agent_of_an_administrator_has_no_administrators_powers() {
     assert!(!world.agents.authenticate(&made.secret).await.unwrap().caller.is_admin);
 }
 
-#[tokio::test]
 async fn an_agent_token_ends_with_its_time_or_when_it_is_revoked() {
     let world = World::new().await;
     let (timed, revoked) = (
@@ -61,7 +69,6 @@ async fn an_agent_token_ends_with_its_time_or_when_it_is_revoked() {
     assert!(matches!(refused, Err(AgentError::BadToken)));
 }
 
-#[tokio::test]
 async fn a_token_under_another_prefix_is_no_token() {
     let world = World::new().await;
     let made = world.agents.issue(&world.bob, pm()).await.unwrap();
@@ -77,7 +84,6 @@ async fn a_token_under_another_prefix_is_no_token() {
     }
 }
 
-#[tokio::test]
 async fn a_persons_api_token_acts_in_the_role_of_a_user_until_it_is_revoked() {
     let world = World::new().await;
     let body = CreateToken { name: "ide".to_owned(), expires_in_days: None };
@@ -92,7 +98,6 @@ async fn a_persons_api_token_acts_in_the_role_of_a_user_until_it_is_revoked() {
     assert!(world.registry.revision().await.unwrap() > before, "caches must hear of it");
 }
 
-#[tokio::test]
 async fn a_sandbox_token_is_bound_to_a_job_that_exists() {
     let world = World::new().await;
     let sandbox = |binding| IssueAgentToken { agent_type: AgentType::Sandbox, binding, ..pm() };
@@ -109,7 +114,6 @@ async fn a_sandbox_token_is_bound_to_a_job_that_exists() {
     assert!(unknown.err().unwrap().to_string().contains("names no task of that user"));
 }
 
-#[tokio::test]
 async fn only_administrators_issue_see_and_revoke_tokens_of_others() {
     let world = World::new().await;
     let for_admin = IssueAgentToken { user_id: Some(world.admin.user), ..pm() };

@@ -14,6 +14,14 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it,
+    no_more_analysts_work_at_once_than_allowed,
+    asking_twice_for_an_analyst_is_asking_once,
+    there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on,
+}
 
 /// Keeps what analysts are given, and lets each work until it may end.
 struct Scripted {
@@ -87,7 +95,6 @@ impl Verified {
     }
 }
 
-#[tokio::test]
 async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it() {
     let verified = Verified::with(AnalystOptions::default()).await;
     let job = verified.job().await;
@@ -110,7 +117,6 @@ async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_tha
     }
 }
 
-#[tokio::test]
 async fn no_more_analysts_work_at_once_than_allowed() {
     let options = AnalystOptions { max: 1, ..AnalystOptions::default() };
     let verified = Verified::with(options).await;
@@ -125,7 +131,6 @@ async fn no_more_analysts_work_at_once_than_allowed() {
     assert_eq!(verified.launcher.most.load(Ordering::SeqCst), 1);
 }
 
-#[tokio::test]
 async fn asking_twice_for_an_analyst_is_asking_once() {
     let verified = Verified::with(AnalystOptions::default()).await;
     let job = verified.job().await;
@@ -139,7 +144,6 @@ async fn asking_twice_for_an_analyst_is_asking_once() {
     assert_eq!(verified.launcher.given.lock().unwrap().len(), 1);
 }
 
-#[tokio::test]
 async fn there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on() {
     let off = AnalystOptions { is_on: false, ..AnalystOptions::default() };
     let off = Verified::with(off).await;

@@ -17,6 +17,14 @@ use cynode_wire::page::PageQuery;
 use cynode_wire::workflow::{DispatchStep, Hold, ReleaseLease, StartRun, VerifyStep};
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    an_analyst_that_takes_its_time_is_asked_again,
+    a_check_that_an_analyst_asks_for_comes_back_with_the_case,
+    a_run_that_goes_on_from_another_checks_its_last_step_anew,
+    a_step_waits_while_no_analyst_can_be_asked,
+}
 
 /// Says what it was told to say, last first.
 struct Scripted {
@@ -87,7 +95,6 @@ impl Judged {
     }
 }
 
-#[tokio::test]
 async fn an_analyst_that_takes_its_time_is_asked_again() {
     let verdict = Verdict::of(vec![Finding::of("reading", true, "it reads well".to_owned())]);
     let later = Opinion::Later { waiting_for: "the analyst of the task".to_owned() };
@@ -108,7 +115,6 @@ async fn an_analyst_that_takes_its_time_is_asked_again() {
     assert_eq!((listed[0].status, listed[0].agent_type), (FindingStatus::Pass, Principal::PM));
 }
 
-#[tokio::test]
 async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
     let verdict = Verdict::of(vec![]);
     let check = Opinion::Check { command: "make lint".to_owned() };
@@ -123,7 +129,6 @@ async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
     assert!(asked[0].evidence.checks.is_empty());
 }
 
-#[tokio::test]
 async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
     let check = || Ok(Opinion::Check { command: "make lint".to_owned() });
     let verdict = || Ok(Opinion::Verdict(Verdict::of(vec![])));
@@ -143,7 +148,6 @@ async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
     assert_ne!(first, second);
 }
 
-#[tokio::test]
 async fn a_step_waits_while_no_analyst_can_be_asked() {
     let judged = Judged::saying(vec![Err(AnalystError::Away("it starts".to_owned()))]).await;
 

@@ -9,7 +9,18 @@ use cynode_wire::audit::AuditQuery;
 use cynode_wire::settings::SetSetting;
 use serde_json::json;
 
+use crate::engines::on_each_engine;
 use crate::world::World;
+
+on_each_engine! {
+    a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards,
+    a_refused_call_is_one_record_with_its_stage_and_reason,
+    an_odd_tool_name_is_recorded_without_its_control_characters,
+    calls_of_a_process_that_died_are_interrupted_when_it_comes_back,
+    a_user_sees_their_own_calls_and_an_administrator_all,
+    pages_of_calls_join_without_gaps_or_repeats,
+    records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole,
+}
 
 fn record(caller: &Caller) -> CallRecord {
     CallRecord {
@@ -39,7 +50,6 @@ async fn newest(log: &AuditLog, caller: &Caller) -> cynode_wire::audit::CallView
     log.list(caller, AuditQuery::default()).await.unwrap().items.remove(0)
 }
 
-#[tokio::test]
 async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -57,7 +67,6 @@ async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
     assert!(log.verify(&world.admin).await.unwrap().intact);
 }
 
-#[tokio::test]
 async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -77,7 +86,6 @@ async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
     assert_eq!(log.verify(&world.admin).await.unwrap().records, 1);
 }
 
-#[tokio::test]
 async fn an_odd_tool_name_is_recorded_without_its_control_characters() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -89,7 +97,6 @@ async fn an_odd_tool_name_is_recorded_without_its_control_characters() {
     assert!(seen.starts_with("a\u{fffd}b\u{fffd}[2Jé") && seen.len() <= 256, "{seen:?}");
 }
 
-#[tokio::test]
 async fn calls_of_a_process_that_died_are_interrupted_when_it_comes_back() {
     let world = World::new().await;
     let died = world.audit().await;
@@ -107,7 +114,6 @@ async fn calls_of_a_process_that_died_are_interrupted_when_it_comes_back() {
     assert_eq!((view.intact, view.chains.len(), view.records), (true, 1, 2));
 }
 
-#[tokio::test]
 async fn a_user_sees_their_own_calls_and_an_administrator_all() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -128,7 +134,6 @@ async fn a_user_sees_their_own_calls_and_an_administrator_all() {
     assert!(matches!(log.verify(&world.bob).await, Err(AuditError::NotAdmin)));
 }
 
-#[tokio::test]
 async fn pages_of_calls_join_without_gaps_or_repeats() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -154,7 +159,6 @@ async fn pages_of_calls_join_without_gaps_or_repeats() {
     assert!(matches!(log.list(&world.bob, odd).await, Err(AuditError::Page(_))));
 }
 
-#[tokio::test]
 async fn records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole() {
     let world = World::new().await;
     let log = world.audit().await;

@@ -18,6 +18,16 @@ use cynode_wire::workflow::{
 use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_run_that_stands_still_is_handed_to_the_project_manager_once,
+    a_manager_cannot_have_a_refused_result_taken_as_it_is,
+    a_run_that_went_on_often_enough_is_handed_to_nobody,
+    how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner,
+    a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it,
+    only_who_holds_a_run_whose_step_was_refused_is_answered,
+}
 
 /// Says one thing, and keeps what it was handed.
 struct Scripted {
@@ -120,7 +130,6 @@ impl Standing {
     }
 }
 
-#[tokio::test]
 async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
     let standing = Standing::new("retry").await;
 
@@ -138,14 +147,12 @@ async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
     assert_eq!(handoff["context"]["task"]["id"], json!(standing.its.task.id));
 }
 
-#[tokio::test]
 async fn a_manager_cannot_have_a_refused_result_taken_as_it_is() {
     let standing = Standing::new("continue").await;
 
     assert_eq!(standing.with(0).await, ContinueWith::GiveUp);
 }
 
-#[tokio::test]
 async fn a_run_that_went_on_often_enough_is_handed_to_nobody() {
     let standing = Standing::new("retry").await;
 
@@ -153,7 +160,6 @@ async fn a_run_that_went_on_often_enough_is_handed_to_nobody() {
     assert_eq!(standing.handed().len(), 0);
 }
 
-#[tokio::test]
 async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner() {
     let standing = Standing::new("retry").await;
     for number in 0..3 {
@@ -167,7 +173,6 @@ async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner
     assert_eq!(standing.handed().len(), 0);
 }
 
-#[tokio::test]
 async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
     for (with, expected) in [("give_up", 1), ("retry", 2), ("ask_person", 2)] {
         let standing = Standing::new(with).await;
@@ -179,7 +184,6 @@ async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
     }
 }
 
-#[tokio::test]
 async fn only_who_holds_a_run_whose_step_was_refused_is_answered() {
     let standing = Standing::before("retry").await;
 

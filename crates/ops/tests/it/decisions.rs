@@ -7,7 +7,12 @@ use cynode_ops::decisions::Decisions;
 use cynode_store::{Decision, DecisionStore};
 use cynode_wire::decisions::DecisionQuery;
 
+use crate::engines::on_each_engine;
 use crate::world::World;
+
+on_each_engine! {
+    people_see_what_was_decided_for_them_and_administrators_everything,
+}
 
 async fn decided(world: &World, caller: &Caller, purpose: &str) {
     let decision = Decision {
@@ -32,7 +37,6 @@ async fn decided(world: &World, caller: &Caller, purpose: &str) {
     written.unwrap();
 }
 
-#[tokio::test]
 async fn people_see_what_was_decided_for_them_and_administrators_everything() {
     let world = World::new().await;
     decided(&world, &world.bob, "for bob").await;

@@ -17,6 +17,16 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it,
+    only_work_that_was_not_begun_is_handed_over_again,
+    a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends,
+    no_more_handoffs_are_open_than_allowed,
+    an_answer_that_nobody_waits_for_any_more_ends_with_its_token,
+    nothing_is_handed_over_about_what_the_user_cannot_see,
+}
 
 /// When a test gives up that is about giving up.
 const SOON: Duration = Duration::from_millis(100);
@@ -113,7 +123,6 @@ fn hello() -> ChatHandoff {
     ChatHandoff { messages: vec![turn] }
 }
 
-#[tokio::test]
 async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it() {
     let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
     let handing = Handing::to(manager).await;
@@ -145,7 +154,6 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     );
 }
 
-#[tokio::test]
 async fn only_work_that_was_not_begun_is_handed_over_again() {
     let lost = HandoffError::Lost("it died".to_owned());
     let manager = Scripted {
@@ -165,7 +173,6 @@ async fn only_work_that_was_not_begun_is_handed_over_again() {
     assert_eq!(careful.handed().len(), 1);
 }
 
-#[tokio::test]
 async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends() {
     let manager = Scripted { is_silent: true, ..Scripted::default() };
     let options = HandoffOptions { within: SOON, ..HandoffOptions::default() };
@@ -177,7 +184,6 @@ async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends()
     assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
 }
 
-#[tokio::test]
 async fn no_more_handoffs_are_open_than_allowed() {
     let options = HandoffOptions { max_open: 1, within: SOON, ..HandoffOptions::default() };
     let handing = Handing::with(Scripted::default(), options).await;
@@ -189,7 +195,6 @@ async fn no_more_handoffs_are_open_than_allowed() {
     assert!(matches!(refused, HandoffError::Busy { .. }), "{refused}");
 }
 
-#[tokio::test]
 async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
     let events = vec![ChatEvent::Delta { text: "he".to_owned() }];
     let manager = Scripted { events: Mutex::new(events), ..Scripted::default() };
@@ -206,7 +211,6 @@ async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
     }
 }
 
-#[tokio::test]
 async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
     let handing = Handing::to(Scripted::default()).await;
     let stranger = cynode_ops::Caller::on_behalf_of(

@@ -6,11 +6,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_ops::Signals;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::inbox::Inbox;
+use cynode_ops::inbox::{Inbox, InboxOptions};
+use cynode_wire::apmas::MessageQuery;
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
+use crate::engines::on_each_engine;
 use crate::team::Team;
+
+on_each_engine! {
+    two_inboxes_of_one_database_hand_each_report_over_once,
+    a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason,
+    reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits,
+    a_report_whose_manager_was_killed_is_dealt_with_after_a_restart,
+}
 
 /// Deals with reports, unless it goes away first.
 #[derive(Default)]
@@ -18,6 +28,11 @@ struct Manager {
     heard: Mutex<Vec<String>>,
     /// How many reports it is yet to die of.
     dies: Mutex<u32>,
+    /// Whether it waits with a report in its hands until it may answer.
+    waits: bool,
+    /// Tells that it has a report in its hands.
+    begun: Notify,
+    may_answer: Notify,
 }
 
 #[async_trait]
@@ -33,13 +48,19 @@ impl ProjectManager for Manager {
         _: Duration,
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::AgentReport);
-        let mut dies = self.dies.lock().unwrap();
-        if *dies > 0 {
-            *dies -= 1;
-            return Err(HandoffError::Lost("killed".to_owned()));
+        {
+            let mut dies = self.dies.lock().unwrap();
+            if *dies > 0 {
+                *dies -= 1;
+                return Err(HandoffError::Lost("killed".to_owned()));
+            }
         }
         let words = handoff["body"]["report"]["payload"]["summary"].as_str().unwrap();
         self.heard.lock().unwrap().push(words.to_owned());
+        self.begun.notify_one();
+        if self.waits {
+            self.may_answer.notified().await;
+        }
         Ok(json!({ "summary": "noted" }))
     }
 
@@ -60,7 +81,6 @@ fn inbox(team: &Team, manager: &Arc<Manager>) -> Inbox {
     Inbox::new((of.0, of.1, of.2), handoffs)
 }
 
-#[tokio::test]
 async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits() {
     let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
     let dev = team.agent();
@@ -70,7 +90,7 @@ async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits(
     let question = json!({ "question": "which colour?" });
     team.messages.report(&dev, team.report("request_human_input", question)).await.unwrap();
 
-    let mut inbox = inbox(&team, &manager);
+    let inbox = inbox(&team, &manager);
     inbox.activate().await.unwrap();
     inbox.activate().await.unwrap();
 
@@ -79,7 +99,6 @@ async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits(
     assert_eq!(left, [("developer".to_owned(), "request_human_input".to_owned())]);
 }
 
-#[tokio::test]
 async fn a_report_whose_manager_was_killed_is_dealt_with_after_a_restart() {
     let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
     *manager.dies.lock().unwrap() = 1;
@@ -94,4 +113,50 @@ async fn a_report_whose_manager_was_killed_is_dealt_with_after_a_restart() {
     assert_eq!(waiting, 1);
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
     assert!(team.inbox().await.is_empty());
+}
+
+async fn two_inboxes_of_one_database_hand_each_report_over_once() {
+    let team = Team::new().await;
+    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
+    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let (one, two) = (inbox(&team, &manager), inbox(&team, &manager));
+
+    let second = async {
+        manager.begun.notified().await;
+        two.activate().await.unwrap();
+        manager.may_answer.notify_one();
+    };
+    let (first, ()) = tokio::join!(one.activate(), second);
+
+    first.unwrap();
+    assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
+    assert!(team.inbox().await.is_empty());
+}
+
+async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() {
+    let team = Team::new().await;
+    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
+    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let brief = InboxOptions { lease: Duration::from_millis(5), pause: Duration::ZERO };
+    let given_up = async || {
+        let query = MessageQuery { unprocessed: true, ..MessageQuery::default() };
+        let within = (None, Some(team.task));
+        let page = team.messages.list(&team.world.bob, within, query).await.unwrap();
+        page.items[0].given_up.clone()
+    };
+
+    let why = loop {
+        let inbox = inbox(&team, &manager).with(brief);
+        tokio::select! {
+            dealt = inbox.activate() => dealt.unwrap(),
+            // The orchestrator dies with the report in its hands.
+            () = manager.begun.notified() => {}
+        }
+        if let Some(why) = given_up().await {
+            break why;
+        }
+    };
+
+    assert!(why.contains("5 times"), "{why}");
+    assert_eq!(manager.heard.lock().unwrap().len(), 5);
 }

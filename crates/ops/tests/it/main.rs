@@ -11,6 +11,7 @@ mod continuing;
 mod decisions;
 mod driving;
 mod egress;
+mod engines;
 mod handoff;
 mod inbox;
 mod messages;

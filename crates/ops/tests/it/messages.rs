@@ -15,7 +15,28 @@ use cynode_wire::apmas::{
 };
 use serde_json::json;
 
+use crate::engines::on_each_engine;
 use crate::team::{Team, named};
+
+on_each_engine! {
+    a_report_said_twice_is_stored_once_until_the_manager_has_spoken,
+    a_given_key_stands_for_one_report_only,
+    a_payload_that_does_not_fit_its_report_is_refused_in_words,
+    a_caller_has_one_role_and_a_role_one_caller,
+    a_silent_agent_loses_its_role_and_can_say_no_more,
+    the_role_of_a_job_that_ended_goes_to_the_next_job,
+    an_instruction_is_told_once_and_shown_until_it_is_acknowledged,
+    each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it,
+    an_instruction_to_a_role_that_nobody_has_is_refused,
+    an_agent_writes_to_the_manager_and_to_nobody_else,
+    who_needs_a_person_waits_until_the_manager_lets_it_go_on,
+    a_status_moves_the_agent_and_names_each_file_once,
+    last_words_can_be_repeated_and_nothing_else_said,
+    a_checkpoint_saved_twice_is_kept_once_and_handed_to_the_successor,
+    an_agent_sees_its_own_messages_and_the_manager_everybodys,
+    the_manager_works_through_its_messages_and_each_is_done_once,
+    nothing_is_said_about_a_closed_task_or_anothers,
+}
 
 fn status(team: &Team, status: Progress) -> ReportStatus {
     ReportStatus {
@@ -30,7 +51,6 @@ fn status(team: &Team, status: Progress) -> ReportStatus {
     }
 }
 
-#[tokio::test]
 async fn a_report_said_twice_is_stored_once_until_the_manager_has_spoken() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -47,7 +67,6 @@ async fn a_report_said_twice_is_stored_once_until_the_manager_has_spoken() {
     assert_eq!(after.instructions.len(), 1, "and the instruction came with the answer");
 }
 
-#[tokio::test]
 async fn a_given_key_stands_for_one_report_only() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -62,7 +81,6 @@ async fn a_given_key_stands_for_one_report_only() {
     assert!(matches!(refused, Err(MessageError::KeyReused)));
 }
 
-#[tokio::test]
 async fn a_payload_that_does_not_fit_its_report_is_refused_in_words() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -80,7 +98,6 @@ async fn a_payload_that_does_not_fit_its_report_is_refused_in_words() {
     assert!(team.inbox().await.is_empty());
 }
 
-#[tokio::test]
 async fn a_caller_has_one_role_and_a_role_one_caller() {
     let team = Team::new().await;
     let (dev, other) = (team.agent(), team.agent());
@@ -94,7 +111,6 @@ async fn a_caller_has_one_role_and_a_role_one_caller() {
     team.heartbeat(&other, "developer-2").await;
 }
 
-#[tokio::test]
 async fn a_silent_agent_loses_its_role_and_can_say_no_more() {
     let team = Team::new().await;
     let (dev, next) = (team.agent(), team.agent());
@@ -109,7 +125,6 @@ async fn a_silent_agent_loses_its_role_and_can_say_no_more() {
     assert!(team.inbox().await.is_empty());
 }
 
-#[tokio::test]
 async fn the_role_of_a_job_that_ended_goes_to_the_next_job() {
     let team = Team::new().await;
     let (first, second) = (team.in_job(1).await, team.in_job(2).await);
@@ -130,7 +145,6 @@ async fn the_role_of_a_job_that_ended_goes_to_the_next_job() {
     team.heartbeat(&second, "developer").await;
 }
 
-#[tokio::test]
 async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -153,7 +167,6 @@ async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
     assert_ne!(team.instruct("developer", "expand_scope").await, id, "told again is a new one");
 }
 
-#[tokio::test]
 async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -171,7 +184,6 @@ async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
     assert!(refused.unwrap_err().to_string().contains("is aborted: stop here"));
 }
 
-#[tokio::test]
 async fn an_instruction_to_a_role_that_nobody_has_is_refused() {
     let team = Team::new().await;
     team.heartbeat(&team.agent(), "developer").await;
@@ -185,7 +197,6 @@ async fn an_instruction_to_a_role_that_nobody_has_is_refused() {
     );
 }
 
-#[tokio::test]
 async fn an_agent_writes_to_the_manager_and_to_nobody_else() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -207,7 +218,6 @@ async fn an_agent_writes_to_the_manager_and_to_nobody_else() {
     assert_eq!(team.inbox().await, [("developer".to_owned(), "question".to_owned())]);
 }
 
-#[tokio::test]
 async fn who_needs_a_person_waits_until_the_manager_lets_it_go_on() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -239,7 +249,6 @@ async fn who_needs_a_person_waits_until_the_manager_lets_it_go_on() {
     assert_eq!(beat.agent_status, "running");
 }
 
-#[tokio::test]
 async fn a_status_moves_the_agent_and_names_each_file_once() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -260,7 +269,6 @@ async fn a_status_moves_the_agent_and_names_each_file_once() {
     assert_eq!(context.agents.unwrap()[0].artifacts, ["a.rs"]);
 }
 
-#[tokio::test]
 async fn last_words_can_be_repeated_and_nothing_else_said() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -279,7 +287,6 @@ async fn last_words_can_be_repeated_and_nothing_else_said() {
     team.heartbeat(&next, "developer").await;
 }
 
-#[tokio::test]
 async fn a_checkpoint_saved_twice_is_kept_once_and_handed_to_the_successor() {
     let team = Team::new().await;
     let (dev, next) = (team.agent(), team.agent());
@@ -303,7 +310,6 @@ async fn a_checkpoint_saved_twice_is_kept_once_and_handed_to_the_successor() {
     assert_eq!(context.checkpoint.unwrap().summary, "half way");
 }
 
-#[tokio::test]
 async fn an_agent_sees_its_own_messages_and_the_manager_everybodys() {
     let team = Team::new().await;
     let (dev, tester) = (team.agent(), team.agent());
@@ -321,7 +327,6 @@ async fn an_agent_sees_its_own_messages_and_the_manager_everybodys() {
     assert!(matches!(nameless, Err(MessageError::Nameless)));
 }
 
-#[tokio::test]
 async fn the_manager_works_through_its_messages_and_each_is_done_once() {
     let team = Team::new().await;
     let dev = team.agent();
@@ -349,7 +354,6 @@ async fn the_manager_works_through_its_messages_and_each_is_done_once() {
     assert!(matches!(stranger, Err(MessageError::Task(_))));
 }
 
-#[tokio::test]
 async fn nothing_is_said_about_a_closed_task_or_anothers() {
     let team = Team::new().await;
     let dev = team.agent();

@@ -24,7 +24,21 @@ use cynode_wire::tasks::CreateTask;
 use cynode_wire::workflow::{DispatchStep, Hold, StartRun};
 use serde_json::{Value, json};
 
+use crate::engines::on_each_engine;
 use crate::world::World;
+
+on_each_engine! {
+    where_several_nodes_could_take_a_task_the_project_manager_chooses,
+    a_run_is_explained_with_who_chose_its_node,
+    a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record,
+    a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over,
+    nobody_is_asked_where_there_is_nothing_to_choose,
+    without_a_project_manager_work_is_placed_by_rule_at_once,
+    a_task_for_an_unknown_node_is_refused_with_those_there_are,
+    a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run,
+    steps_follow_a_sandbox_that_waits_for_its_node,
+    work_that_has_not_begun_leaves_a_drained_node_as_a_whole,
+}
 
 /// Chooses as it was told, or never.
 struct Chooser {
@@ -174,11 +188,10 @@ impl Places {
     }
 
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
-        query(&format!("sqlite:{}", self.world.data.path().join("t.db").display()), sql).await
+        query(&self.world.database.url, sql).await
     }
 }
 
-#[tokio::test]
 async fn where_several_nodes_could_take_a_task_the_project_manager_chooses() {
     let its = Places::new(&["a", "b"], Some("b")).await;
     let task = its.task(json!({})).await;
@@ -200,7 +213,6 @@ async fn where_several_nodes_could_take_a_task_the_project_manager_chooses() {
     assert_eq!((&data["node"], &data["by"]), (&json!("b"), &json!("rule")));
 }
 
-#[tokio::test]
 async fn a_run_is_explained_with_who_chose_its_node() {
     let its = Places::new(&["a", "b"], Some("b")).await;
     let task = its.task(json!({})).await;
@@ -223,7 +235,6 @@ async fn a_run_is_explained_with_who_chose_its_node() {
     assert!(explained[0].led_to.ends_with("on node b"), "{explained:?}");
 }
 
-#[tokio::test]
 async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record() {
     for chosen in [None, Some("nowhere")] {
         let its = Places::new(&["a", "b"], chosen).await;
@@ -238,7 +249,6 @@ async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record(
     }
 }
 
-#[tokio::test]
 async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over() {
     let its = Places::new(&["a", "b"], None).await;
     let task = its.task(json!({})).await;
@@ -260,7 +270,6 @@ async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over()
     assert!(by == "fallback" && reason.contains("did not say in time"), "{by}: {reason}");
 }
 
-#[tokio::test]
 async fn nobody_is_asked_where_there_is_nothing_to_choose() {
     let its = Places::new(&["a"], Some("a")).await;
     let task = its.task(json!({})).await;
@@ -280,7 +289,6 @@ async fn nobody_is_asked_where_there_is_nothing_to_choose() {
     assert!(its.manager.asked.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
 async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
     let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
     let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
@@ -292,7 +300,6 @@ async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
     assert_eq!(its.decisions(task).await, []);
 }
 
-#[tokio::test]
 async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
     let its = Places::new(&["anvil", "mill"], None).await;
     let body = json!({ "input_mode": "commands", "commands": ["true"], "node": "moon" });
@@ -303,7 +310,6 @@ async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
     assert_eq!(fault, "there is no node \"moon\"; there are: anvil, mill");
 }
 
-#[tokio::test]
 async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run() {
     let its = Places::new(&["a", "b"], Some("b")).await;
     let task = its.task(json!({})).await;
@@ -328,7 +334,6 @@ async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run
     assert_eq!(its.manager.asked.lock().unwrap().len(), 1);
 }
 
-#[tokio::test]
 async fn steps_follow_a_sandbox_that_waits_for_its_node() {
     let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
     let its = Places::with(&["a"], Arc::new(Nobody), manager).await;
@@ -353,7 +358,6 @@ async fn steps_follow_a_sandbox_that_waits_for_its_node() {
     assert_eq!((step.node, step.asked.pinned_node), (None, Some(b)));
 }
 
-#[tokio::test]
 async fn work_that_has_not_begun_leaves_a_drained_node_as_a_whole() {
     let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
     let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;

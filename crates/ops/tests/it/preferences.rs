@@ -120,9 +120,9 @@ async fn preferences_change_by_version_and_every_change_is_on_record() {
         .world
         .store
         .read(move |tx| {
-            Box::pin(async move {
-                tx.preference_changes(scope, "output.summary_style", None, 10).await
-            })
+            Box::pin(
+                async move { tx.preference_changes(scope, "output.summary_style", None, 10).await },
+            )
         })
         .await;
     let changes: Vec<_> =

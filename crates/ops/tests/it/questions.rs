@@ -8,6 +8,11 @@ use cynode_store::{Error, NewQuestion, QuestionStore, SteerStore, WorkflowStore}
 use serde_json::json;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_run_goes_on_without_an_answer_when_the_time_for_it_is_over,
+}
 
 fn asked(run: RunId, task: TaskId, within_ms: i64) -> NewQuestion {
     NewQuestion {
@@ -25,7 +30,6 @@ fn asked(run: RunId, task: TaskId, within_ms: i64) -> NewQuestion {
     }
 }
 
-#[tokio::test]
 async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
     for (within_ms, expected) in [(0, RunState::Queued), (3_600_000, RunState::NeedsAnswer)] {
         let its = Catalogue::new().await;

@@ -9,9 +9,24 @@ use cynode_ops::tools::ToolError;
 use cynode_wire::servers::{InstallServer, Transport, UpdateServer};
 use cynode_wire::tools::{Approval, ApproveTool, UpdateTool};
 
+use crate::engines::on_each_engine;
 use crate::world::{World, observed, stdio};
 
-#[tokio::test]
+on_each_engine! {
+    what_an_administrator_set_for_a_built_in_tool_survives_a_restart,
+    a_restart_without_changes_keeps_the_revision,
+    only_administrators_turn_tools_on_and_off,
+    a_tool_that_changed_after_its_installation_waits_for_approval,
+    a_tool_that_changed_again_after_it_was_read_is_not_approved,
+    a_tool_cannot_change_by_going_away_and_coming_back,
+    a_tool_with_an_odd_name_is_left_out_and_its_neighbours_are_not,
+    an_installed_server_is_its_owners_and_administrators_business,
+    installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_to_nobody,
+    only_administrators_let_a_server_reach_internal_networks,
+    a_server_cannot_take_a_name_of_built_in_tools_or_of_another_server,
+    a_url_that_would_show_a_password_or_leave_http_is_refused,
+}
+
 async fn what_an_administrator_set_for_a_built_in_tool_survives_a_restart() {
     let world = World::new().await;
     world.sync(&["db.task.get", "help.get"]).await;
@@ -25,7 +40,6 @@ async fn what_an_administrator_set_for_a_built_in_tool_survives_a_restart() {
     assert_eq!(world.tool("help.get").await, None);
 }
 
-#[tokio::test]
 async fn a_restart_without_changes_keeps_the_revision() {
     let world = World::new().await;
     world.sync(&["db.task.get"]).await;
@@ -36,7 +50,6 @@ async fn a_restart_without_changes_keeps_the_revision() {
     assert_eq!(world.registry.revision().await.unwrap(), before);
 }
 
-#[tokio::test]
 async fn only_administrators_turn_tools_on_and_off() {
     let world = World::new().await;
     world.sync(&["db.task.get"]).await;
@@ -51,7 +64,6 @@ async fn only_administrators_turn_tools_on_and_off() {
     assert!(world.tool("db.task.get").await.unwrap().enabled);
 }
 
-#[tokio::test]
 async fn a_tool_that_changed_after_its_installation_waits_for_approval() {
     let world = World::new().await;
     let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -72,7 +84,6 @@ async fn a_tool_that_changed_after_its_installation_waits_for_approval() {
     assert!(world.tool("files.read").await.unwrap().is_approved());
 }
 
-#[tokio::test]
 async fn a_tool_that_changed_again_after_it_was_read_is_not_approved() {
     let world = World::new().await;
     let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -89,7 +100,6 @@ async fn a_tool_that_changed_again_after_it_was_read_is_not_approved() {
     assert!(!world.tool("files.read").await.unwrap().is_approved());
 }
 
-#[tokio::test]
 async fn a_tool_cannot_change_by_going_away_and_coming_back() {
     let world = World::new().await;
     let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -102,7 +112,6 @@ async fn a_tool_cannot_change_by_going_away_and_coming_back() {
     assert!(!world.tool("files.read").await.unwrap().is_approved());
 }
 
-#[tokio::test]
 async fn a_tool_with_an_odd_name_is_left_out_and_its_neighbours_are_not() {
     let world = World::new().await;
     let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -116,7 +125,6 @@ async fn a_tool_with_an_odd_name_is_left_out_and_its_neighbours_are_not() {
     assert_eq!(names, ["files.ok"]);
 }
 
-#[tokio::test]
 async fn an_installed_server_is_its_owners_and_administrators_business() {
     let world = World::new().await;
     let shown = world.servers.install(&world.admin, stdio("files")).await.unwrap();
@@ -138,7 +146,6 @@ async fn an_installed_server_is_its_owners_and_administrators_business() {
     assert_eq!(world.tool("notes.add").await.unwrap().scope, ToolScope::Sandbox);
 }
 
-#[tokio::test]
 async fn installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_to_nobody() {
     let world = World::new().await;
     world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -163,7 +170,6 @@ async fn installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_
     assert!(!may(world.bob.user).await);
 }
 
-#[tokio::test]
 async fn only_administrators_let_a_server_reach_internal_networks() {
     let world = World::new().await;
     let url = "http://127.0.0.1:9/mcp".to_owned();
@@ -176,7 +182,6 @@ async fn only_administrators_let_a_server_reach_internal_networks() {
     world.servers.install(&world.admin, inside).await.unwrap();
 }
 
-#[tokio::test]
 async fn a_server_cannot_take_a_name_of_built_in_tools_or_of_another_server() {
     let world = World::new().await;
     world.servers.install(&world.bob, stdio("files")).await.unwrap();
@@ -189,7 +194,6 @@ async fn a_server_cannot_take_a_name_of_built_in_tools_or_of_another_server() {
     assert!(matches!(taken, Err(ToolError::Taken(_))));
 }
 
-#[tokio::test]
 async fn a_url_that_would_show_a_password_or_leave_http_is_refused() {
     let world = World::new().await;
     for url in ["https://ada:sesame@mcp.example/", "file:///etc/passwd", "mcp.example", "http://"] {

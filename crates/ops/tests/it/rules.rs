@@ -10,7 +10,16 @@ use cynode_wire::rules::CreateRule;
 use cynode_wire::settings::SetSetting;
 use serde_json::json;
 
+use crate::engines::on_each_engine;
 use crate::world::World;
+
+on_each_engine! {
+    a_new_installation_allows_each_role_what_stays_inside,
+    rules_of_a_new_installation_are_written_once,
+    a_rule_works_from_the_moment_it_is_written_until_it_is_removed,
+    only_administrators_see_and_write_rules,
+    a_setting_is_written_by_administrators_and_read_by_all,
+}
 
 async fn may(world: &World, caller: Principal, tool: &str) -> bool {
     let rules = world.registry.load().await.unwrap().rules;
@@ -39,7 +48,6 @@ fn rule(effect: Effect, tools: &str) -> CreateRule {
     }
 }
 
-#[tokio::test]
 async fn a_new_installation_allows_each_role_what_stays_inside() {
     let world = World::new().await;
     assert!(!may(&world, Principal::PM, "db.task.get").await, "nothing before the first start");
@@ -61,7 +69,6 @@ async fn a_new_installation_allows_each_role_what_stays_inside() {
     }
 }
 
-#[tokio::test]
 async fn rules_of_a_new_installation_are_written_once() {
     let world = World::new().await;
     world.sync(&[]).await;
@@ -76,7 +83,6 @@ async fn rules_of_a_new_installation_are_written_once() {
     assert!(world.rules.list(&world.admin).await.unwrap().is_empty());
 }
 
-#[tokio::test]
 async fn a_rule_works_from_the_moment_it_is_written_until_it_is_removed() {
     let world = World::new().await;
     world.sync(&[]).await;
@@ -92,7 +98,6 @@ async fn a_rule_works_from_the_moment_it_is_written_until_it_is_removed() {
     assert!(matches!(again, Err(RuleError::NotFound)));
 }
 
-#[tokio::test]
 async fn only_administrators_see_and_write_rules() {
     let world = World::new().await;
 
@@ -102,7 +107,6 @@ async fn only_administrators_see_and_write_rules() {
     assert!(matches!(world.rules.list(&world.bob).await, Err(RuleError::NotAdmin)));
 }
 
-#[tokio::test]
 async fn a_setting_is_written_by_administrators_and_read_by_all() {
     let world = World::new().await;
     let body = |value, expected_version| SetSetting { value, expected_version, reason: None };

@@ -9,12 +9,18 @@ use cynode_wire::skills::{CreateSkill, SkillQuery, UpdateSkill};
 use serde_json::json;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    hostile_skills_are_refused_with_their_passage_when_made_and_when_changed,
+    skills_are_read_as_their_scope_says_and_changed_by_their_owner,
+    the_systems_own_skill_is_there_for_everybody_and_changed_by_nobody,
+}
 
 fn skill(content: &str, scope: Option<SkillScope>) -> CreateSkill {
     CreateSkill { content: content.to_owned(), name: None, scope, project_id: None }
 }
 
-#[tokio::test]
 async fn hostile_skills_are_refused_with_their_passage_when_made_and_when_changed() {
     let its = Catalogue::new().await;
     let bob = its.bob();
@@ -47,7 +53,6 @@ async fn hostile_skills_are_refused_with_their_passage_when_made_and_when_change
     assert_eq!(its.skills.get(bob, kept.id).await.unwrap().content, "# How to wash\nWith water.");
 }
 
-#[tokio::test]
 async fn skills_are_read_as_their_scope_says_and_changed_by_their_owner() {
     let its = Catalogue::new().await;
     let (bob, eve, admin) = (its.bob(), &its.eve, &its.world.admin);
@@ -88,7 +93,6 @@ async fn skills_are_read_as_their_scope_says_and_changed_by_their_owner() {
     assert_eq!(names(bob).await, [global.id, shared.id]);
 }
 
-#[tokio::test]
 async fn the_systems_own_skill_is_there_for_everybody_and_changed_by_nobody() {
     let its = Catalogue::new().await;
     its.skills.seed().await.unwrap();

@@ -9,8 +9,12 @@ use cynode_wire::workflow::{ClaimRun, StartRun};
 use serde_json::json;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
 
-#[tokio::test]
+on_each_engine! {
+    every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was,
+}
+
 async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
     let its = Catalogue::new().await;
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());

@@ -10,7 +10,22 @@ use cynode_wire::work::{
 };
 use serde_json::{Value, json};
 
+use crate::engines::on_each_engine;
 use crate::team::{Team, named};
+
+on_each_engine! {
+    work_goes_from_role_to_role_until_the_plan_is_done,
+    the_same_plan_again_changes_nothing_and_another_is_refused,
+    a_plan_that_cannot_be_done_is_not_kept,
+    only_the_role_of_a_unit_hands_it_in_and_only_when_it_may_begin,
+    a_unit_that_one_agent_began_is_not_handed_in_by_another,
+    handing_in_and_deciding_twice_change_nothing,
+    a_unit_sent_back_tells_its_agent_everything_but_minor_issues,
+    the_third_revision_is_refused_and_the_unit_can_be_approved_with_notes,
+    a_blocked_unit_goes_on_when_it_is_resumed_and_a_failed_one_never,
+    a_status_about_a_foreign_unit_is_not_said_at_all,
+    units_are_shown_by_filter_component_and_page,
+}
 
 fn plan(team: &Team, components: &Value) -> CreatePlan {
     let request = json!({ "task_id": team.task, "components": components });
@@ -62,7 +77,6 @@ async fn status(team: &Team, unit: &str) -> Status {
     team.work.get(&team.world.bob, team.task, unit).await.unwrap().status
 }
 
-#[tokio::test]
 async fn work_goes_from_role_to_role_until_the_plan_is_done() {
     let team = planned(&["spec", "implementation", "review"]).await;
     let (architect, developer, reviewer) = (team.agent(), team.agent(), team.agent());
@@ -82,7 +96,6 @@ async fn work_goes_from_role_to_role_until_the_plan_is_done() {
     assert_eq!(team.inbox().await.len(), 3, "every submission waits for the manager");
 }
 
-#[tokio::test]
 async fn the_same_plan_again_changes_nothing_and_another_is_refused() {
     let team = planned(&["implementation"]).await;
     let same =
@@ -96,7 +109,6 @@ async fn the_same_plan_again_changes_nothing_and_another_is_refused() {
     assert!(matches!(refused, Err(WorkError::PlanExists)));
 }
 
-#[tokio::test]
 async fn a_plan_that_cannot_be_done_is_not_kept() {
     let team = Team::new().await;
     let circle = json!([
@@ -111,7 +123,6 @@ async fn a_plan_that_cannot_be_done_is_not_kept() {
     assert!(matches!(none, Err(WorkError::NoPlan)));
 }
 
-#[tokio::test]
 async fn only_the_role_of_a_unit_hands_it_in_and_only_when_it_may_begin() {
     let team = planned(&["spec", "implementation"]).await;
     let (architect, developer) = (team.agent(), team.agent());
@@ -132,7 +143,6 @@ async fn only_the_role_of_a_unit_hands_it_in_and_only_when_it_may_begin() {
     assert_eq!(status(&team, "spec:auth").await, Status::Assigned);
 }
 
-#[tokio::test]
 async fn a_unit_that_one_agent_began_is_not_handed_in_by_another() {
     let team = planned(&["implementation"]).await;
     let (first, second) = (team.agent(), team.agent());
@@ -157,7 +167,6 @@ async fn a_unit_that_one_agent_began_is_not_handed_in_by_another() {
     assert_eq!(taken_over.work_unit.status, Status::Submitted);
 }
 
-#[tokio::test]
 async fn handing_in_and_deciding_twice_change_nothing() {
     let team = planned(&["spec", "implementation"]).await;
     let architect = team.agent();
@@ -173,7 +182,6 @@ async fn handing_in_and_deciding_twice_change_nothing() {
     assert_eq!(team.inbox().await.len(), 1);
 }
 
-#[tokio::test]
 async fn a_unit_sent_back_tells_its_agent_everything_but_minor_issues() {
     let team = planned(&["implementation"]).await;
     let developer = team.agent();
@@ -196,7 +204,6 @@ async fn a_unit_sent_back_tells_its_agent_everything_but_minor_issues() {
     assert_eq!(handed_on["minorIssues"], json!([]));
 }
 
-#[tokio::test]
 async fn the_third_revision_is_refused_and_the_unit_can_be_approved_with_notes() {
     let team = planned(&["implementation"]).await;
     let developer = team.agent();
@@ -220,7 +227,6 @@ async fn the_third_revision_is_refused_and_the_unit_can_be_approved_with_notes()
     assert!(nothing_said.unwrap_err().to_string().contains("feedback is missing"));
 }
 
-#[tokio::test]
 async fn a_blocked_unit_goes_on_when_it_is_resumed_and_a_failed_one_never() {
     let team = planned(&["implementation"]).await;
     let developer = team.agent();
@@ -247,7 +253,6 @@ async fn a_blocked_unit_goes_on_when_it_is_resumed_and_a_failed_one_never() {
     assert!(matches!(approved, Err(WorkError::IllegalMove(_))));
 }
 
-#[tokio::test]
 async fn a_status_about_a_foreign_unit_is_not_said_at_all() {
     let team = planned(&["spec"]).await;
     let developer = team.agent();
@@ -268,7 +273,6 @@ async fn a_status_about_a_foreign_unit_is_not_said_at_all() {
     assert!(team.inbox().await.is_empty());
 }
 
-#[tokio::test]
 async fn units_are_shown_by_filter_component_and_page() {
     let team = Team::new().await;
     let two = json!([

@@ -15,6 +15,16 @@ use cynode_wire::page::PageQuery;
 use cynode_wire::runs::RunQuery;
 
 use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    notes_last_as_long_as_their_job,
+    a_job_notes_only_so_much,
+    a_finding_says_who_found_what_about_which_step,
+    runs_are_looked_back_at_by_those_who_see_their_task,
+    a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only,
+    a_job_is_canceled_by_its_owner_and_reported_by_its_node_only,
+}
 
 fn finding(message: &str) -> CreateFinding {
     CreateFinding {
@@ -32,7 +42,6 @@ fn of_task(its: &Catalogue) -> RunQuery {
     RunQuery { task: Some(its.task.id.to_string()), ..RunQuery::default() }
 }
 
-#[tokio::test]
 async fn notes_last_as_long_as_their_job() {
     let its = Catalogue::new().await;
     let (bob, job, page) = (its.bob(), its.job().await, PageQuery::default());
@@ -66,7 +75,6 @@ async fn notes_last_as_long_as_their_job() {
     assert_eq!(left.unwrap(), []);
 }
 
-#[tokio::test]
 async fn a_job_notes_only_so_much() {
     let its = Catalogue::new().await;
     let (bob, job) = (its.bob(), its.job().await);
@@ -87,7 +95,6 @@ async fn a_job_notes_only_so_much() {
     assert!(replaced.is_ok(), "what is replaced does not count");
 }
 
-#[tokio::test]
 async fn a_finding_says_who_found_what_about_which_step() {
     let its = Catalogue::new().await;
     let (bob, task, job) = (its.bob(), its.task.id.to_string(), its.job().await);
@@ -115,7 +122,6 @@ async fn a_finding_says_who_found_what_about_which_step() {
     assert!(matches!(unknown, Err(FindingError::NotFound(_))));
 }
 
-#[tokio::test]
 async fn runs_are_looked_back_at_by_those_who_see_their_task() {
     let its = Catalogue::new().await;
     let (bob, page) = (its.bob(), PageQuery::default());
@@ -132,7 +138,6 @@ async fn runs_are_looked_back_at_by_those_who_see_their_task() {
     assert!(its.runs.list(&its.eve, of_task(&its)).await.is_err());
 }
 
-#[tokio::test]
 async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     let its = Catalogue::new().await;
     let (bob, task) = (its.bob(), its.task.id.to_string());
@@ -164,7 +169,6 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     assert_eq!(runs[0].status, RunStatus::Canceled);
 }
 
-#[tokio::test]
 async fn a_job_is_canceled_by_its_owner_and_reported_by_its_node_only() {
     let its = Catalogue::new().await;
     let (bob, job) = (its.bob(), its.job().await);

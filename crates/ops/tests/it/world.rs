@@ -12,10 +12,13 @@ use cynode_ops::settings::Settings;
 use cynode_ops::tools::{BuiltinTool, Definition, McpTool, ObservedTool, Registry};
 use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
 use cynode_runtime::clock::{ManualClock, SharedClock};
+use cynode_testkit::TestDatabase;
 use cynode_wire::auth::CreateUser;
 use cynode_wire::servers::{InstallServer, Transport};
 use serde_json::json;
 use tempfile::TempDir;
+
+use crate::engines;
 
 pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
@@ -29,13 +32,14 @@ pub(crate) struct World {
     pub(crate) admin: Caller,
     pub(crate) bob: Caller,
     pub(crate) data: TempDir,
+    pub(crate) database: TestDatabase,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", data.path().join("t.db").display());
-        let store = Store::open(&url).await.unwrap();
+        let database = engines::database().await;
+        let store = Store::open(&database.url).await.unwrap();
         let clock =
             Arc::new(ManualClock::new(DateTime::from_timestamp(1_800_000_000, 7_000).unwrap()));
         let shared: SharedClock = clock.clone();
@@ -64,6 +68,7 @@ impl World {
             admin,
             bob,
             data,
+            database,
         }
     }
 

@@ -10,6 +10,19 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::world::{ChatWorld, MODEL, Manner, request};
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_chain_of_turns_is_recalled_without_what_was_said_beside_it,
+    a_turn_is_remembered_with_its_model_and_its_cost,
+    turns_of_others_of_other_projects_and_without_a_name_are_not_recalled,
+    a_repeated_request_is_recalled_with_what_its_first_attempt_said,
+    a_repeated_request_is_recalled_without_what_others_said_and_got_no_answer_to,
+    the_same_words_after_another_turn_are_not_taken_for_a_repeat,
+    a_turn_is_recalled_however_much_was_said_after_it,
+    more_than_a_request_may_say_is_not_recalled,
+    turns_are_looked_up_only_where_there_is_room_for_one_more,
+}
 
 impl ChatWorld {
     /// Asks after a turn, or for the first time, and says what the new turn is called.
@@ -26,7 +39,6 @@ impl ChatWorld {
     }
 }
 
-#[tokio::test]
 async fn a_chain_of_turns_is_recalled_without_what_was_said_beside_it() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "one").await;
@@ -40,7 +52,6 @@ async fn a_chain_of_turns_is_recalled_without_what_was_said_beside_it() {
     assert_eq!(world.recalled(second).await.unwrap(), both);
 }
 
-#[tokio::test]
 async fn a_turn_is_remembered_with_its_model_and_its_cost() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "one").await;
@@ -54,7 +65,6 @@ async fn a_turn_is_remembered_with_its_model_and_its_cost() {
     assert_eq!(past.answer.usage.unwrap().total_tokens, 5);
 }
 
-#[tokio::test]
 async fn turns_of_others_of_other_projects_and_without_a_name_are_not_recalled() {
     let world = ChatWorld::new(Manner::Answer).await;
     let mine = world.go_on(None, MODEL, "mine").await;
@@ -72,7 +82,6 @@ async fn turns_of_others_of_other_projects_and_without_a_name_are_not_recalled()
     assert_eq!(world.recalled(ChatTurnId::generate()).await, None);
 }
 
-#[tokio::test]
 async fn a_repeated_request_is_recalled_with_what_its_first_attempt_said() {
     let world = ChatWorld::new(Manner::Answer).await;
     let lost = Link::after(None);
@@ -86,7 +95,6 @@ async fn a_repeated_request_is_recalled_with_what_its_first_attempt_said() {
     assert_eq!(world.recalled(lost.id).await, None, "it has no answer");
 }
 
-#[tokio::test]
 async fn a_repeated_request_is_recalled_without_what_others_said_and_got_no_answer_to() {
     let world = ChatWorld::new(Manner::Answer).await;
     for text in ["of another chain", "one"] {
@@ -101,7 +109,6 @@ async fn a_repeated_request_is_recalled_without_what_others_said_and_got_no_answ
     assert_eq!(world.said().await.len(), 3, "what is repeated is kept once");
 }
 
-#[tokio::test]
 async fn the_same_words_after_another_turn_are_not_taken_for_a_repeat() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "shall I?").await;
@@ -116,7 +123,6 @@ async fn the_same_words_after_another_turn_are_not_taken_for_a_repeat() {
     assert_eq!(words, ["shall I?", "Hello there.", "yes", "yes", "Hello there."]);
 }
 
-#[tokio::test]
 async fn a_turn_is_recalled_however_much_was_said_after_it() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "one").await;
@@ -127,7 +133,6 @@ async fn a_turn_is_recalled_however_much_was_said_after_it() {
     assert_eq!(world.recalled(first).await.unwrap(), ["one", "Hello there."]);
 }
 
-#[tokio::test]
 async fn more_than_a_request_may_say_is_not_recalled() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "one").await;
@@ -148,7 +153,6 @@ async fn more_than_a_request_may_say_is_not_recalled() {
     assert_eq!(alone.follows, Some(first));
 }
 
-#[tokio::test]
 async fn turns_are_looked_up_only_where_there_is_room_for_one_more() {
     let options = ChatOptions { max_open: 1, ..ChatOptions::default() };
     let world = ChatWorld::with(Manner::Hang, options).await;

@@ -7,8 +7,21 @@ use cynode_wire::openai::ChatRequest;
 use futures_util::StreamExt as _;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
+use crate::engines::on_each_engine;
 
-#[tokio::test]
+on_each_engine! {
+    a_request_that_breaks_rules_is_refused_before_anything_is_kept,
+    somebody_elses_project_is_not_there,
+    an_answer_that_breaks_off_is_kept_as_partial,
+    what_fails_before_the_first_piece_is_an_answer_of_its_own,
+    an_answer_that_does_not_come_in_time_is_a_timeout,
+    a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said,
+    whoever_stops_waiting_for_a_whole_answer_ends_the_work_too,
+    more_turns_than_there_is_room_for_are_refused,
+    a_client_that_tries_again_has_said_it_once,
+    the_project_manager_is_asked_by_the_user_only,
+}
+
 async fn a_request_that_breaks_rules_is_refused_before_anything_is_kept() {
     let world = ChatWorld::new(Manner::Answer).await;
     let nothing = ChatRequest { messages: vec![], ..request(MODEL, "") };
@@ -22,7 +35,6 @@ async fn a_request_that_breaks_rules_is_refused_before_anything_is_kept() {
     assert_eq!(record.error_code.as_deref(), Some("invalid_request"));
 }
 
-#[tokio::test]
 async fn somebody_elses_project_is_not_there() {
     let world = ChatWorld::new(Manner::Answer).await;
     let admins = world.world.admin.clone();
@@ -38,7 +50,6 @@ async fn somebody_elses_project_is_not_there() {
     assert!(world.threads().await.is_empty());
 }
 
-#[tokio::test]
 async fn an_answer_that_breaks_off_is_kept_as_partial() {
     for (model, code) in
         [(MODEL, "permission_denied"), (MANAGER_MODEL, "orchestrator_inference_failed")]
@@ -55,7 +66,6 @@ async fn an_answer_that_breaks_off_is_kept_as_partial() {
     }
 }
 
-#[tokio::test]
 async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
     let world = ChatWorld::new(Manner::Refuse).await;
 
@@ -67,7 +77,6 @@ async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
     assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "hello")]);
 }
 
-#[tokio::test]
 async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
     for model in [MODEL, MANAGER_MODEL] {
         let options = ChatOptions { wait: Duration::from_millis(20), ..ChatOptions::default() };
@@ -83,7 +92,6 @@ async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
     }
 }
 
-#[tokio::test]
 async fn a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said() {
     for model in [MODEL, MANAGER_MODEL] {
         let world = ChatWorld::new(Manner::Hang).await;
@@ -102,7 +110,6 @@ async fn a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said() {
     }
 }
 
-#[tokio::test]
 async fn whoever_stops_waiting_for_a_whole_answer_ends_the_work_too() {
     let world = ChatWorld::new(Manner::Hang).await;
     {
@@ -120,7 +127,6 @@ async fn whoever_stops_waiting_for_a_whole_answer_ends_the_work_too() {
     assert_eq!(world.record_to_come().await.outcome, "canceled");
 }
 
-#[tokio::test]
 async fn more_turns_than_there_is_room_for_are_refused() {
     let options = ChatOptions { max_open: 1, ..ChatOptions::default() };
     let world = ChatWorld::with(Manner::Hang, options).await;
@@ -132,7 +138,6 @@ async fn more_turns_than_there_is_room_for_are_refused() {
     drop(open);
 }
 
-#[tokio::test]
 async fn a_client_that_tries_again_has_said_it_once() {
     let world = ChatWorld::new(Manner::Break).await;
     let again = ChatCall { is_repeat: true, ..world.call() };
@@ -144,7 +149,6 @@ async fn a_client_that_tries_again_has_said_it_once() {
     assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "something else")]);
 }
 
-#[tokio::test]
 async fn the_project_manager_is_asked_by_the_user_only() {
     let world = ChatWorld::new(Manner::Answer).await;
     let mut odd = request(MANAGER_MODEL, "hello");

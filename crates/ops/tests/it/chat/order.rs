@@ -7,8 +7,25 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
+use crate::engines::on_each_engine;
 
-#[tokio::test]
+on_each_engine! {
+    the_project_manager_answers_for_its_own_name_and_for_none,
+    every_other_model_is_asked_directly_and_the_project_manager_never,
+    what_the_user_says_is_kept_before_the_first_word_of_the_answer,
+    question_and_answer_are_kept_and_the_turn_is_on_record,
+    no_secret_is_kept_or_sent_to_whoever_answers,
+    the_record_names_the_sorts_of_secrets_and_nothing_else,
+    what_a_client_says_beside_its_messages_reaches_the_model,
+    a_line_for_the_project_manager_comes_with_what_was_said_before,
+    a_model_is_told_what_the_client_sent_and_no_more,
+    a_streamed_answer_comes_in_the_pieces_it_was_made_of,
+    the_usage_ends_a_stream_for_those_who_ask,
+    the_project_manager_streams_and_shows_its_tools,
+    models_on_offer_are_the_project_manager_those_of_providers_and_hints,
+    instructions_of_the_client_are_not_kept_as_said_by_the_user,
+}
+
 async fn the_project_manager_answers_for_its_own_name_and_for_none() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -28,7 +45,6 @@ async fn the_project_manager_answers_for_its_own_name_and_for_none() {
     assert_eq!(world.model.asked().len(), 0);
 }
 
-#[tokio::test]
 async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -43,7 +59,6 @@ async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
     assert_eq!(world.manager.asked().len(), 0);
 }
 
-#[tokio::test]
 async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
     let world = ChatWorld::new(Manner::Hang).await;
 
@@ -62,7 +77,6 @@ async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
     }
 }
 
-#[tokio::test]
 async fn question_and_answer_are_kept_and_the_turn_is_on_record() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -80,7 +94,6 @@ async fn question_and_answer_are_kept_and_the_turn_is_on_record() {
     assert!(record.redaction_kinds.is_empty() && record.error_code.is_none());
 }
 
-#[tokio::test]
 async fn no_secret_is_kept_or_sent_to_whoever_answers() {
     let world = ChatWorld::new(Manner::Answer).await;
     for secret in planted_secrets() {
@@ -88,24 +101,19 @@ async fn no_secret_is_kept_or_sent_to_whoever_answers() {
             world.ask(model, &secret.text).await.unwrap();
         }
     }
-    let file = world.world.data.path().join("t.db");
-
-    let mut seen = std::fs::read(&file).unwrap();
-    for other in ["t.db-wal", "t.db-shm"] {
-        seen.extend(std::fs::read(world.world.data.path().join(other)).unwrap_or_default());
-    }
-    let seen = String::from_utf8_lossy(&seen);
     let asked = [world.model.asked(), world.manager.asked()].concat();
     let asked = serde_json::Value::from(asked).to_string();
 
-    assert!(seen.contains(SECRET_MARKER) && asked.contains(SECRET_MARKER));
+    let database = &world.world.database;
+    assert!(!database.tables_with(SECRET_MARKER).await.is_empty());
+    assert!(asked.contains(SECRET_MARKER));
     for secret in planted_secrets() {
-        assert!(!seen.contains(&secret.needle), "the database holds the {}", secret.name);
+        let tables = database.tables_with(&secret.needle).await;
+        assert!(tables.is_empty(), "{tables:?} hold the {}", secret.name);
         assert!(!asked.contains(&secret.needle), "somebody was told the {}", secret.name);
     }
 }
 
-#[tokio::test]
 async fn the_record_names_the_sorts_of_secrets_and_nothing_else() {
     let world = ChatWorld::new(Manner::Answer).await;
     let key = format!("sk-proj-{}", "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6");
@@ -118,7 +126,6 @@ async fn the_record_names_the_sorts_of_secrets_and_nothing_else() {
     assert_eq!(said, "use sk-SECRET_REDACTED and password=SECRET_REDACTED");
 }
 
-#[tokio::test]
 async fn what_a_client_says_beside_its_messages_reaches_the_model() {
     let world = ChatWorld::new(Manner::Answer).await;
     let wanted: ChatRequest = serde_json::from_value(json!({
@@ -140,7 +147,6 @@ async fn what_a_client_says_beside_its_messages_reaches_the_model() {
     assert_eq!(world.said().await[0], turn("tool", "x is here"));
 }
 
-#[tokio::test]
 async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
     let world = ChatWorld::new(Manner::Answer).await;
     world.ask(MANAGER_MODEL, "first").await.unwrap();
@@ -152,7 +158,6 @@ async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
     assert_eq!(texts, ["first", "Hello there.", "second"]);
 }
 
-#[tokio::test]
 async fn a_model_is_told_what_the_client_sent_and_no_more() {
     let world = ChatWorld::new(Manner::Answer).await;
     world.ask(MODEL, "first").await.unwrap();
@@ -163,7 +168,6 @@ async fn a_model_is_told_what_the_client_sent_and_no_more() {
     assert_eq!(told, &json!([{"role": "user", "content": "second"}]));
 }
 
-#[tokio::test]
 async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -177,7 +181,6 @@ async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
     assert_eq!(world.records().await[0].outcome, "success");
 }
 
-#[tokio::test]
 async fn the_usage_ends_a_stream_for_those_who_ask() {
     let world = ChatWorld::new(Manner::Answer).await;
     for (model, total) in [(MODEL, 5), (MANAGER_MODEL, 9)] {
@@ -191,7 +194,6 @@ async fn the_usage_ends_a_stream_for_those_who_ask() {
     }
 }
 
-#[tokio::test]
 async fn the_project_manager_streams_and_shows_its_tools() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -206,7 +208,6 @@ async fn the_project_manager_streams_and_shows_its_tools() {
     assert!(pieces.iter().all(|piece| piece.model == MANAGER_MODEL));
 }
 
-#[tokio::test]
 async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() {
     let world = ChatWorld::new(Manner::Answer).await;
 
@@ -216,7 +217,6 @@ async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() 
     assert_eq!(ids, [MANAGER_MODEL, MODEL, "fast"]);
 }
 
-#[tokio::test]
 async fn instructions_of_the_client_are_not_kept_as_said_by_the_user() {
     let world = ChatWorld::new(Manner::Answer).await;
     let mut asked = request(MODEL, "hello");

@@ -10,8 +10,17 @@ use cynode_wire::projects::CreateProject;
 use cynode_wire::threads::{AppendMessage, CreateThread, ThreadQuery};
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
+use crate::engines::on_each_engine;
 
-#[tokio::test]
+on_each_engine! {
+    a_thread_goes_on_until_nobody_spoke_for_two_hours,
+    projects_have_threads_of_their_own,
+    a_new_thread_is_the_one_that_goes_on,
+    nobody_else_sees_a_thread_administrators_included,
+    what_is_appended_is_kept_without_secrets_and_from_the_user_only,
+    first_turns_at_the_same_moment_share_one_thread,
+}
+
 async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
     let world = ChatWorld::new(Manner::Answer).await;
     for minutes in [0, 119, 119] {
@@ -27,7 +36,6 @@ async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
     assert_eq!(world.said().await[0], turn("user", "a new day"));
 }
 
-#[tokio::test]
 async fn projects_have_threads_of_their_own() {
     let world = ChatWorld::new(Manner::Answer).await;
     let projects = Projects::new(world.world.store.clone(), world.world.clock.clone());
@@ -45,7 +53,6 @@ async fn projects_have_threads_of_their_own() {
     assert_eq!(of_loom[0].project_id, loom.id);
 }
 
-#[tokio::test]
 async fn a_new_thread_is_the_one_that_goes_on() {
     let world = ChatWorld::new(Manner::Answer).await;
     world.ask(MODEL, "old").await.unwrap();
@@ -59,7 +66,6 @@ async fn a_new_thread_is_the_one_that_goes_on() {
     assert_eq!(world.said().await[0], turn("user", "new"));
 }
 
-#[tokio::test]
 async fn nobody_else_sees_a_thread_administrators_included() {
     let world = ChatWorld::new(Manner::Answer).await;
     world.ask(MODEL, "private").await.unwrap();
@@ -78,7 +84,6 @@ async fn nobody_else_sees_a_thread_administrators_included() {
     assert!(listed.items.is_empty());
 }
 
-#[tokio::test]
 async fn what_is_appended_is_kept_without_secrets_and_from_the_user_only() {
     let world = ChatWorld::new(Manner::Answer).await;
     let made = world.chat.thread_create(&world.world.bob, CreateThread::default()).await.unwrap();
@@ -99,7 +104,6 @@ async fn what_is_appended_is_kept_without_secrets_and_from_the_user_only() {
     assert!(matches!(missing, ThreadError::NotFound(_)));
 }
 
-#[tokio::test]
 async fn first_turns_at_the_same_moment_share_one_thread() {
     let world = ChatWorld::new(Manner::Answer).await;
 

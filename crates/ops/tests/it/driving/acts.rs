@@ -80,7 +80,7 @@ impl Driven {
     }
 
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
-        query(&format!("sqlite:{}", self.world.data.path().join("t.db").display()), sql).await
+        query(&self.world.database.url, sql).await
     }
 }
 

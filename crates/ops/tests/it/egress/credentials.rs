@@ -7,7 +7,7 @@ use cynode_ops::credentials::{CredentialError, Credentials};
 use cynode_ops::egress::EgressError;
 use cynode_store::CredentialStore;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::credentials::{GivenSecret, RotateCredential, SetCredential};
+use cynode_wire::credentials::{GivenSecret, RotateCredential, Expiry, SetCredential};
 
 use super::world::{World, asks, credential, hello};
 
@@ -73,7 +73,7 @@ pub(super) async fn users_manage_their_own_credentials_and_administrators_all(wo
 }
 
 fn to(secret: &str) -> RotateCredential {
-    RotateCredential { secret: GivenSecret(secret.to_owned()), expires_at: None }
+    RotateCredential { secret: GivenSecret(secret.to_owned()), expires_at: Expiry::Kept }
 }
 
 pub(super) async fn a_rotated_credential_is_used_from_the_next_call_on(world: World) {

@@ -7,6 +7,14 @@ use cynode_store::{NewQuestion, QuestionStore, WorkflowStore};
 use serde_json::{Value, json};
 
 use super::Places;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    sandboxes_and_commands_of_a_task_are_bounded,
+    agents_run_nothing_in_what_a_person_has_stopped,
+    commands_say_who_asked_and_a_key_stands_for_one_of_them,
+    what_a_command_of_long_ago_left_is_no_longer_kept,
+}
 
 impl Places {
     /// The task's run asks this.
@@ -43,7 +51,6 @@ fn exec((task, sandbox): (TaskId, JobId), command: &str, key: Option<&str>) -> E
     Exec { task, sandbox, command, argv: None, timeout_s: None, wait_ms: Some(0), key }
 }
 
-#[tokio::test]
 async fn sandboxes_and_commands_of_a_task_are_bounded() {
     let its = Places::new(&[], None).await;
     let task = its.task(json!({})).await;
@@ -86,7 +93,6 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
     assert!(!its.job(job).await.status.is_terminal(), "a step is none of its commands");
 }
 
-#[tokio::test]
 async fn agents_run_nothing_in_what_a_person_has_stopped() {
     let its = Places::new(&[], None).await;
     let (task, sandbox) = with_sandbox(&its).await;
@@ -114,7 +120,6 @@ async fn agents_run_nothing_in_what_a_person_has_stopped() {
     assert!(its.sandboxes.destroy(&its.world.bob, at).await.unwrap());
 }
 
-#[tokio::test]
 async fn commands_say_who_asked_and_a_key_stands_for_one_of_them() {
     let its = Places::new(&[], None).await;
     let (task, sandbox) = with_sandbox(&its).await;
@@ -135,7 +140,6 @@ async fn commands_say_who_asked_and_a_key_stands_for_one_of_them() {
     assert!(!events.concat().contains("s3cret"));
 }
 
-#[tokio::test]
 async fn what_a_command_of_long_ago_left_is_no_longer_kept() {
     let its = Places::new(&[], None).await;
     let (task, sandbox) = with_sandbox(&its).await;

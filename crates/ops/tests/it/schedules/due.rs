@@ -12,6 +12,26 @@ use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::{Value, json};
 
 use super::world::{Clockwork, Stuck, scheduler};
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    prose_is_handed_to_the_project_manager_whose_tasks_say_that_a_schedule_made_them,
+    a_scheduled_task_with_commands_is_made_as_it_stands_and_nobody_is_asked,
+    a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one,
+    the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked_later,
+    tries_while_nobody_is_there_do_not_use_up_those_for_failures,
+    a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes,
+    a_schedule_that_cannot_be_read_is_paused_and_stops_no_other,
+    at_most_five_times_of_a_schedule_are_open_whoever_fires_it,
+    a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task,
+    two_schedulers_that_look_at_once_fire_a_time_once,
+    without_a_project_manager_prose_fails_and_says_what_to_do,
+    what_the_project_manager_cannot_do_is_given_up_in_the_end,
+    what_the_project_manager_refuses_fails_at_once,
+    while_a_task_of_an_earlier_time_is_open_the_next_is_skipped_unless_that_is_allowed,
+    after_downtime_the_latest_missed_time_fires_once_or_not_at_all,
+    a_single_time_fires_once_and_the_schedule_is_finished,
+}
 
 fn away() -> HandoffError {
     HandoffError::Invalid("away".to_owned())
@@ -30,7 +50,6 @@ fn commands(more: &Value) -> Value {
     request
 }
 
-#[tokio::test]
 async fn prose_is_handed_to_the_project_manager_whose_tasks_say_that_a_schedule_made_them() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
@@ -50,7 +69,6 @@ async fn prose_is_handed_to_the_project_manager_whose_tasks_say_that_a_schedule_
     assert_eq!(clockwork.trigger(tasks[0]).await, "schedule");
 }
 
-#[tokio::test]
 async fn a_scheduled_task_with_commands_is_made_as_it_stands_and_nobody_is_asked() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.make(commands(&json!({}))).await;
@@ -66,7 +84,6 @@ async fn a_scheduled_task_with_commands_is_made_as_it_stands_and_nobody_is_asked
     assert!(next.unwrap() > runs[0].due_at);
 }
 
-#[tokio::test]
 async fn a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one() {
     let clockwork = Clockwork::with(vec![lost()], true).await;
     let schedule = clockwork.prose().await;
@@ -85,7 +102,6 @@ async fn a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one(
     assert_eq!(clockwork.manager.handed.lock().unwrap().len(), 1, "it is not asked twice");
 }
 
-#[tokio::test]
 async fn the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked_later() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
@@ -109,7 +125,6 @@ async fn the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked
     assert_eq!(clockwork.runs(schedule.id).await[0].tasks.len(), 2);
 }
 
-#[tokio::test]
 async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
     let failed = || HandoffError::Failed("no model".to_owned());
     let clockwork = Clockwork::with(vec![failed(), failed(), lost(), lost(), lost()], false).await;
@@ -128,7 +143,6 @@ async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
     assert_eq!((run.status, run.attempts), (Status::Done, 6));
 }
 
-#[tokio::test]
 async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
     let clockwork = Clockwork::new().await;
     let bob = clockwork.its.bob();
@@ -168,7 +182,6 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
     assert_eq!(noted.unwrap(), (Status::Claimed, 1), "it waits for its turn, and is not missed");
 }
 
-#[tokio::test]
 async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     let clockwork = Clockwork::new().await;
     let (good, bad) = (clockwork.make(commands(&json!({}))).await, clockwork.prose().await);
@@ -211,7 +224,6 @@ async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     assert_eq!((runs.len(), runs[0].status), (1, Status::Failed));
 }
 
-#[tokio::test]
 async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
     let clockwork = Clockwork::new().await;
     let eager = clockwork.make(commands(&json!({ "overlap": "allow" }))).await;
@@ -234,7 +246,6 @@ async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
     clockwork.schedules.fire(bob, "build").await.unwrap();
 }
 
-#[tokio::test]
 async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.make(commands(&json!({}))).await;
@@ -254,7 +265,6 @@ async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task
     assert_eq!(clockwork.tasks().await.len(), 1);
 }
 
-#[tokio::test]
 async fn two_schedulers_that_look_at_once_fire_a_time_once() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
@@ -268,7 +278,6 @@ async fn two_schedulers_that_look_at_once_fire_a_time_once() {
     assert_eq!(clockwork.tasks().await.len(), 1);
 }
 
-#[tokio::test]
 async fn without_a_project_manager_prose_fails_and_says_what_to_do() {
     let clockwork = Clockwork::alone().await;
     let schedule = clockwork.prose().await;
@@ -282,7 +291,6 @@ async fn without_a_project_manager_prose_fails_and_says_what_to_do() {
     assert!(clockwork.tasks().await.is_empty());
 }
 
-#[tokio::test]
 async fn what_the_project_manager_cannot_do_is_given_up_in_the_end() {
     let fails = (0..20).map(|_| lost()).collect();
     let clockwork = Clockwork::with(fails, false).await;
@@ -302,7 +310,6 @@ async fn what_the_project_manager_cannot_do_is_given_up_in_the_end() {
     assert!(run.summary.starts_with("given up after 20 tries: "), "{}", run.summary);
 }
 
-#[tokio::test]
 async fn what_the_project_manager_refuses_fails_at_once() {
     let clockwork = Clockwork::with(vec![away()], false).await;
     let schedule = clockwork.prose().await;
@@ -313,7 +320,6 @@ async fn what_the_project_manager_refuses_fails_at_once() {
     assert_eq!(clockwork.runs(schedule.id).await[0].status, Status::Failed);
 }
 
-#[tokio::test]
 async fn while_a_task_of_an_earlier_time_is_open_the_next_is_skipped_unless_that_is_allowed() {
     let clockwork = Clockwork::new().await;
     let careful = clockwork.make(commands(&json!({}))).await;
@@ -338,7 +344,6 @@ async fn while_a_task_of_an_earlier_time_is_open_the_next_is_skipped_unless_that
     assert_eq!(clockwork.runs(careful.id).await[0].status, Status::Done);
 }
 
-#[tokio::test]
 async fn after_downtime_the_latest_missed_time_fires_once_or_not_at_all() {
     let clockwork = Clockwork::new().await;
     let once = clockwork.make(commands(&json!({}))).await;
@@ -360,7 +365,6 @@ async fn after_downtime_the_latest_missed_time_fires_once_or_not_at_all() {
     assert_eq!(clockwork.tasks().await.len(), 1);
 }
 
-#[tokio::test]
 async fn a_single_time_fires_once_and_the_schedule_is_finished() {
     let clockwork = Clockwork::new().await;
     let task = json!({ "input_mode": "commands", "commands": ["true"] });

@@ -6,6 +6,20 @@ use cynode_wire::schedules::{ScheduleQuery, UpdateSchedule};
 use serde_json::{Value, json};
 
 use super::world::Clockwork;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    what_makes_no_schedule_is_refused_with_what_to_write_instead,
+    a_daily_time_is_due_when_the_clocks_of_its_zone_show_it,
+    schedules_are_seen_by_their_owner_and_by_administrators_only,
+    a_paused_schedule_is_never_due_and_a_resumed_one_counts_from_now,
+    a_change_of_the_payload_keeps_the_time_that_is_waited_for,
+    the_next_time_can_be_skipped_and_the_record_says_by_whom,
+    no_more_than_a_hundred_times_ahead_are_skipped,
+    what_is_done_with_a_schedule_is_told_with_who_did_it,
+    a_schedule_fires_by_hand_also_while_it_is_paused,
+    names_are_taken_once_and_schedules_are_bounded_for_each_user,
+}
 
 async fn refusal(clockwork: &Clockwork, request: Value) -> String {
     let request = serde_json::from_value(request).unwrap();
@@ -16,7 +30,6 @@ fn update(request: Value) -> UpdateSchedule {
     serde_json::from_value(request).unwrap()
 }
 
-#[tokio::test]
 async fn what_makes_no_schedule_is_refused_with_what_to_write_instead() {
     let clockwork = Clockwork::new().await;
     for (request, words) in [
@@ -41,7 +54,6 @@ async fn what_makes_no_schedule_is_refused_with_what_to_write_instead() {
     }
 }
 
-#[tokio::test]
 async fn a_daily_time_is_due_when_the_clocks_of_its_zone_show_it() {
     let clockwork = Clockwork::new().await;
 
@@ -56,7 +68,6 @@ async fn a_daily_time_is_due_when_the_clocks_of_its_zone_show_it() {
     assert!(local.ends_with("T03:00:00+05:30"), "{local}");
 }
 
-#[tokio::test]
 async fn schedules_are_seen_by_their_owner_and_by_administrators_only() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
@@ -74,7 +85,6 @@ async fn schedules_are_seen_by_their_owner_and_by_administrators_only() {
     assert!(matches!(hidden, Err(ScheduleError::NotFound(_))));
 }
 
-#[tokio::test]
 async fn a_paused_schedule_is_never_due_and_a_resumed_one_counts_from_now() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
@@ -92,7 +102,6 @@ async fn a_paused_schedule_is_never_due_and_a_resumed_one_counts_from_now() {
     assert!(resumed.next_due_at.unwrap() < made.next_due_at.unwrap());
 }
 
-#[tokio::test]
 async fn a_change_of_the_payload_keeps_the_time_that_is_waited_for() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
@@ -106,7 +115,6 @@ async fn a_change_of_the_payload_keeps_the_time_that_is_waited_for() {
     assert_eq!((changed.prompt, changed.task.is_some()), (None, true));
 }
 
-#[tokio::test]
 async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
@@ -127,7 +135,6 @@ async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
     assert_eq!(resumed.next_due_at, Some(second), "what was to be skipped stays skipped");
 }
 
-#[tokio::test]
 async fn no_more_than_a_hundred_times_ahead_are_skipped() {
     let clockwork = Clockwork::new().await;
     clockwork.prose().await;
@@ -141,7 +148,6 @@ async fn no_more_than_a_hundred_times_ahead_are_skipped() {
     assert!(matches!(more, Err(ScheduleError::TooFarAhead)));
 }
 
-#[tokio::test]
 async fn what_is_done_with_a_schedule_is_told_with_who_did_it() {
     let clockwork = Clockwork::new().await;
     clockwork.prose().await;
@@ -160,7 +166,6 @@ async fn what_is_done_with_a_schedule_is_told_with_who_did_it() {
     assert_eq!(clockwork.events().await, told);
 }
 
-#[tokio::test]
 async fn a_schedule_fires_by_hand_also_while_it_is_paused() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
@@ -176,7 +181,6 @@ async fn a_schedule_fires_by_hand_also_while_it_is_paused() {
     assert_eq!((run.id, run.status), (fired.id, Status::Done));
 }
 
-#[tokio::test]
 async fn names_are_taken_once_and_schedules_are_bounded_for_each_user() {
     let clockwork = Clockwork::new().await;
     let request =
