@@ -16,6 +16,7 @@ pub mod criteria;
 pub mod finding;
 pub mod ids;
 pub mod job;
+pub mod known;
 pub mod model;
 pub mod name;
 pub mod plan;

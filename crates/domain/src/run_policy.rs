@@ -36,9 +36,9 @@ const TIMEOUTS: [(&str, u32); 7] = [
 /// It runs before anybody knows the preferences.
 const FIRST_NODE: &str = "load_task_context";
 
-const ATTEMPTS: (u32, u32) = (1, 10);
-const SECONDS: (u32, u32) = (1, 86_400);
-const PAUSE_MS: (u32, u32) = (10, 600_000);
+pub(crate) const ATTEMPTS: (u32, u32) = (1, 10);
+pub(crate) const SECONDS: (u32, u32) = (1, 86_400);
+pub(crate) const PAUSE_MS: (u32, u32) = (10, 600_000);
 
 /// How hard a run tries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -156,6 +156,11 @@ impl RunPolicy {
         }
         u32::try_from(number).ok()
     }
+}
+
+/// Whether preferences can say something about this node.
+pub(crate) fn can_be_set_for(node: &str) -> bool {
+    node != FIRST_NODE && TIMEOUTS.iter().any(|(known, _)| *known == node)
 }
 
 /// What a key sets.
