@@ -115,6 +115,9 @@ fn build(args: ConformanceArgs) -> Result<()> {
     if needs_gateway(args) || args.openai {
         build.args(["-p", "cynode-orchestrator", "-p", "cynork"]);
     }
+    if args.openai {
+        build.args(["-p", "cynode-pma"]);
+    }
     if args.upstream {
         build.args(["-p", "cynode-gateway", "--example", "conformance_client"]);
     }

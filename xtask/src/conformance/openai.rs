@@ -1,16 +1,22 @@
-//! The official OpenAI client for Python, against an orchestrator of its own.
+//! The official OpenAI client for Python, against an orchestrator and a project manager of its own.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::packages::Packages;
+use super::process::Program;
 use crate::orchestrator::Orchestrator;
 use crate::tool;
 
 const SCRIPT: &str = include_str!("openai/client.py");
+const START_UP: Duration = Duration::from_secs(30);
+/// Where the project manager takes work, in the data directory.
+const SOCKET: &str = "pma.sock";
 
 /// What one check of the script came to.
 #[derive(Debug, Deserialize)]
@@ -28,10 +34,15 @@ impl Check {
     }
 }
 
-/// Starts an orchestrator and lets the client talk to it.
+/// Starts an orchestrator with a project manager and lets the client talk to both.
 pub(super) fn run(packages: &Packages) -> Result<Vec<Check>> {
     let directory = tool::target_dir().join("conformance/openai");
-    let orchestrator = Orchestrator::start(directory, "")?;
+    let config = format!(
+        "[orchestrator]\npma_addresses = [\"unix:{}\"]\n",
+        directory.join(SOCKET).display()
+    );
+    let orchestrator = Orchestrator::start(directory.clone(), &config)?;
+    let _manager = manager(&directory, &orchestrator)?;
     let home = packages.openai_home();
     let script = home.join("client.py");
     fs::write(&script, SCRIPT).context("cannot write the client's script")?;
@@ -46,6 +57,26 @@ pub(super) fn run(packages: &Packages) -> Result<Vec<Check>> {
         checks.push(Check { name: "the script ends".to_owned(), passed: false, said });
     }
     Ok(checks)
+}
+
+/// A project manager that takes work from the orchestrator.
+fn manager(directory: &Path, orchestrator: &Orchestrator) -> Result<Program> {
+    let socket = directory.join(SOCKET);
+    let mut command = Command::new(tool::target_dir().join("debug/cynode-pma"));
+    command.args(["--role", "project_manager", "--data-dir"]).arg(directory);
+    command.arg("--orchestrator-url").arg(format!("http://{}", orchestrator.address()));
+    command.arg("--listen").arg(format!("unix:{}", socket.display()));
+    let log = fs::File::create(directory.join("pma.log"))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let mut program = Program::start(&mut command)?;
+    let start = Instant::now();
+    while !socket.exists() {
+        if program.has_ended() || start.elapsed() > START_UP {
+            bail!("the project manager does not start; see {}/pma.log", directory.display());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(program)
 }
 
 fn read(lines: &str) -> Result<Vec<Check>> {

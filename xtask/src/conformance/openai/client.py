@@ -20,6 +20,7 @@ ADDRESS = sys.argv[1]
 BASE = f"http://{ADDRESS}/v1"
 TOKEN = os.environ["OPENAI_API_KEY"]
 MODEL = "played/parrot"
+MANAGER = "cynodeai.pm"
 QUESTION = [{"role": "user", "content": "say hello"}]
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
@@ -52,8 +53,9 @@ class Provider(BaseHTTPRequestHandler):
 
     def completion(self, body):
         message, reason = {"role": "assistant", "content": "Hello there."}, "stop"
-        if body.get("tools") and body["messages"][-1]["role"] == "user":
-            message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+        call = wanted(body)
+        if call:
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
             reason = "tool_calls"
         return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"],
                 "choices": [{"index": 0, "message": message, "finish_reason": reason}],
@@ -82,11 +84,12 @@ class Provider(BaseHTTPRequestHandler):
 
     def pieces(self, body):
         self.begin()
-        if body.get("tools"):
-            first = {"index": 0, "id": "call_1", "type": "function",
-                     "function": {"name": "look_up", "arguments": ""}}
+        call = wanted(body)
+        if call:
+            name, arguments = call["function"]["name"], call["function"]["arguments"]
+            first = {**call, "index": 0, "function": {"name": name, "arguments": ""}}
             self.piece({"role": "assistant", "content": None, "tool_calls": [first]})
-            for part in ('{"city":', '"Rome"}'):
+            for part in (arguments[:1], arguments[1:]):
                 self.piece({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
             self.piece({}, "tool_calls")
         else:
@@ -113,6 +116,19 @@ class Provider(BaseHTTPRequestHandler):
 
 CALL = {"id": "call_1", "type": "function",
         "function": {"name": "look_up", "arguments": '{"city":"Rome"}'}}
+LOOK = {"id": "call_2", "type": "function",
+        "function": {"name": "db_task_list", "arguments": "{}"}}
+
+
+def wanted(body):
+    """The call that this provider asks for: of a client's tool, or of the project manager's own."""
+    names = [tool["function"]["name"] for tool in body.get("tools") or []]
+    last = body["messages"][-1]
+    if last["role"] != "user" or not names:
+        return None
+    if "db_task_list" in names:
+        return LOOK if "look around" in last["content"] else None
+    return CALL
 
 
 def put(path, body):
@@ -317,14 +333,101 @@ def hung_up(client):
     return "the provider noticed"
 
 
+def hello_of(model):
+    """Whoever was asked, the words came from the provider that this script plays."""
+    assert model == MANAGER, f"{model} answered"
+    assert SEEN[-1]["messages"][0]["role"] == "system", "the project manager gave no instructions"
+
+
 def manager(client):
-    """Whoever has no project manager running is told so; with one, it answers."""
-    try:
-        answer = client.chat.completions.create(model="cynodeai.pm", messages=QUESTION)
-        return answer.choices[0].message.content
-    except openai.InternalServerError as error:
-        assert (error.status_code, error.code) == (503, "model_unavailable"), error
-        return error.code
+    answer = client.chat.completions.create(model=MANAGER, messages=QUESTION)
+    assert answer.choices[0].message.content == "Hello there.", answer
+    assert answer.choices[0].finish_reason == "stop" and answer.usage.total_tokens == 5, answer
+    hello_of(answer.model)
+    return answer.choices[0].message.content
+
+
+def manager_streamed(client):
+    stream = client.chat.completions.create(
+        model=MANAGER, messages=QUESTION, stream=True, stream_options={"include_usage": True})
+    chunks = list(stream)
+    texts = [c.choices[0].delta.content for c in chunks if c.choices and c.choices[0].delta.content]
+    assert "".join(texts) == "Hello there." and len(texts) > 1, texts
+    assert chunks[-1].usage.total_tokens == 5 and not chunks[-1].choices, chunks[-1]
+    with client.chat.completions.stream(model=MANAGER, messages=QUESTION) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content == "Hello there.", final
+    hello_of(final.model)
+    return f"{len(texts)} pieces"
+
+
+def manager_asynchronous(_):
+    async def all_at_once():
+        async with AsyncOpenAI(base_url=BASE, api_key=TOKEN, max_retries=0) as client:
+            async def one():
+                answer = await client.chat.completions.create(model=MANAGER, messages=QUESTION)
+                return answer.choices[0].message.content
+
+            async def pieces():
+                stream = await client.chat.completions.create(
+                    model=MANAGER, messages=QUESTION, stream=True)
+                return "".join([c.choices[0].delta.content or "" async for c in stream])
+            return await asyncio.gather(*(one() for _ in range(4)), *(pieces() for _ in range(4)))
+
+    answers = asyncio.run(all_at_once())
+    assert answers == ["Hello there."] * 8, answers
+    return f"{len(answers)} answers at once"
+
+
+def manager_tools(client):
+    """The manager uses tools of its own; who asks sees which, and how they went."""
+    question = [{"role": "user", "content": "please look around"}]
+    chunks = list(client.chat.completions.create(model=MANAGER, messages=question, stream=True))
+    shown = [c.model_extra["cynodeai"]["tool"] for c in chunks if "cynodeai" in c.model_extra]
+    assert [(tool["name"], tool["succeeded"]) for tool in shown] == [("db.task.list", True)], shown
+    text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+    assert text == "Hello there.", text
+    assert SEEN[-1]["messages"][-1]["role"] == "tool", SEEN[-1]["messages"][-1]
+    whole = client.chat.completions.create(model=MANAGER, messages=question)
+    assert whole.choices[0].message.content == "Hello there." and not whole.choices[0].message.tool_calls
+    return shown
+
+
+def manager_responses(client):
+    first = client.responses.create(model=MANAGER, input="say hello")
+    assert first.output_text == "Hello there." and first.status == "completed", first
+    hello_of(first.model)
+    again = client.responses.create(
+        model=MANAGER, input="say it again", previous_response_id=first.id)
+    assert again.output_text == "Hello there." and again.previous_response_id == first.id, again
+    told = [message["content"] for message in SEEN[-1]["messages"][1:]]
+    assert told == ["say hello", "Hello there.", "say it again"], told
+    assert client.responses.retrieve(again.id).output_text == "Hello there."
+    events = list(client.responses.create(model=MANAGER, input="say hello", stream=True))
+    text = "".join(e.delta for e in events if e.type == "response.output_text.delta")
+    assert events[0].type == "response.created" and events[-1].type == "response.completed"
+    assert text == events[-1].response.output_text == "Hello there.", text
+    streamed = client.responses.create(
+        model=MANAGER, input="once more", previous_response_id=events[-1].response.id, stream=True)
+    assert list(streamed)[-1].response.output_text == "Hello there."
+    told = [message["content"] for message in SEEN[-1]["messages"][1:]]
+    assert told == ["say hello", "Hello there.", "once more"], told
+    return told
+
+
+def manager_hung_up(client):
+    """Who hangs up ends the model call that the manager makes for it."""
+    HUNG_UP.clear()
+    stream = client.chat.completions.create(
+        model=MANAGER, messages=[{"role": "user", "content": "talk for ever"}], stream=True)
+    for chunk in stream:
+        if chunk.choices[0].delta.content:
+            break
+    stream.close()
+    assert HUNG_UP.wait(20), "the provider went on"
+    return "the provider noticed"
 
 
 def main():
@@ -337,7 +440,8 @@ def main():
     client = OpenAI(base_url=BASE, api_key=TOKEN, max_retries=0)
     checks = [models, whole, streamed, helper, tools, streamed_tools, asynchronous, errors,
               responses, streamed_responses, response_tools, response_errors, secrets, hung_up,
-              manager]
+              manager, manager_streamed, manager_asynchronous, manager_tools, manager_responses,
+              manager_hung_up]
     for check in checks:
         try:
             said, passed = str(check(client)), True
