@@ -14,6 +14,7 @@ const ABOVE: u8 = 7;
 /// Every package of this workspace and its layer.
 const LAYERS: &[(&str, u8)] = &[
     ("cynode-domain", 0),
+    ("cynode-http", 0),
     ("cynode-wire", 1),
     ("cynode-llm", 2),
     ("cynode-runtime", 2),

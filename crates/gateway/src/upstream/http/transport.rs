@@ -86,14 +86,14 @@ impl Transport {
 impl Answer {
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::Plain(answer) => answer.head.status(),
+            Self::Plain(answer) => answer.0.head.status(),
             Self::General(answer) => answer.status(),
         }
     }
 
     pub(super) fn headers(&self) -> &HeaderMap {
         match self {
-            Self::Plain(answer) => answer.head.headers(),
+            Self::Plain(answer) => answer.0.head.headers(),
             Self::General(answer) => answer.headers(),
         }
     }
