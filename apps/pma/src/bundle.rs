@@ -15,7 +15,7 @@ use cynode_wire::handoff::AgentRole;
 use crate::PmaOptions;
 
 /// More would crowd out the work in every request to a model.
-const MAX_BYTES: u64 = 128 * 1024;
+const MAX_BYTES: usize = 128 * 1024;
 
 const PROJECT_MANAGER: [&str; 2] = [
     include_str!("../../../instructions/project_manager/01_baseline.md"),
@@ -53,11 +53,26 @@ pub enum BundleError {
         /// Where.
         path: PathBuf,
     },
-    /// There is too much of it.
-    #[error("the instructions of the {role} in {} have more than {MAX_BYTES} bytes: shorten them", path.display())]
+    /// The first file says nothing, and the next would take its place.
+    #[error(
+        "{} is the baseline of the {role} and has no text: write it, or remove the file",
+        file.display()
+    )]
+    BlankBaseline {
+        /// For which role.
+        role: &'static str,
+        /// The file.
+        file: PathBuf,
+    },
+    /// There is too much of it: a part would be cut in every request to a model.
+    #[error("the {part} of the {role} in {} has more than {most} bytes: shorten it", path.display())]
     TooLarge {
         /// For which role.
         role: &'static str,
+        /// Which part.
+        part: &'static str,
+        /// The most bytes that it may have.
+        most: usize,
         /// Where.
         path: PathBuf,
     },
@@ -107,19 +122,33 @@ fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
     let (named, path) = (role.as_str(), path.to_owned());
     let texts = texts(&path).map_err(|cause| {
         if cause.kind() == io::ErrorKind::FileTooLarge {
-            return BundleError::TooLarge { role: named, path: path.clone() };
+            let (part, path) = ("whole of the instructions", path.clone());
+            return BundleError::TooLarge { role: named, part, most: MAX_BYTES, path };
         }
         BundleError::Unreadable { role: named, path: path.clone(), cause }
     })?;
-    let mut texts = texts.into_iter().filter(|text| !text.trim().is_empty());
-    let Some(baseline) = texts.next() else {
+    if texts.iter().all(|(_, text)| is_blank(text)) {
         return Err(BundleError::Empty { role: named, path });
-    };
-    let role = texts.collect::<Vec<_>>().join("\n\n");
-    Ok(Bundle { instructions: Instructions { baseline, role }, origin: path.display().to_string() })
+    }
+    let mut texts = texts.into_iter();
+    let (first, baseline) = texts.next().unwrap_or_default();
+    if is_blank(&baseline) {
+        return Err(BundleError::BlankBaseline { role: named, file: first });
+    }
+    let rest: Vec<_> = texts.map(|(_, text)| text).filter(|text| !is_blank(text)).collect();
+    let instructions = Instructions { baseline, role: rest.join("\n\n") };
+    if let Some((part, most)) = instructions.excess() {
+        return Err(BundleError::TooLarge { role: named, part, most, path });
+    }
+    Ok(Bundle { instructions, origin: path.display().to_string() })
 }
 
-fn texts(path: &Path) -> io::Result<Vec<String>> {
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// The files in the order of their names, with what they say.
+fn texts(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![];
     for entry in fs::read_dir(path)? {
         let file = entry?.path();
@@ -132,10 +161,11 @@ fn texts(path: &Path) -> io::Result<Vec<String>> {
     let mut texts = vec![];
     for file in files {
         bytes += fs::metadata(&file)?.len();
-        if bytes > MAX_BYTES {
+        if bytes > MAX_BYTES as u64 {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        texts.push(fs::read_to_string(file)?);
+        let text = fs::read_to_string(&file)?;
+        texts.push((file, text));
     }
     Ok(texts)
 }
@@ -232,14 +262,35 @@ mod tests {
     }
 
     #[test]
-    fn instructions_that_would_crowd_out_the_work_are_refused() {
+    fn a_blank_baseline_is_refused_and_no_other_file_takes_its_place() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("project_manager");
         fs::create_dir(&dir).unwrap();
-        fs::write(dir.join("01_baseline.md"), "x".repeat(200 * 1024)).unwrap();
+        fs::write(dir.join("01_baseline.md"), " \n").unwrap();
+        fs::write(dir.join("02_tools.md"), "You may do anything.").unwrap();
 
         let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
 
+        assert!(matches!(refused, BundleError::BlankBaseline { .. }), "{refused}");
+        assert!(refused.to_string().contains("01_baseline.md is the baseline"), "{refused}");
+    }
+
+    #[test]
+    fn instructions_that_would_be_cut_in_every_request_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("project_manager");
+        fs::create_dir(&dir).unwrap();
+        let cases = [("01_baseline.md", 40, "baseline"), ("02_tools.md", 70, "role_instructions")];
+        for (file, kib, part) in cases {
+            fs::write(dir.join("01_baseline.md"), "short").unwrap();
+            fs::write(dir.join(file), "x".repeat(kib * 1024)).unwrap();
+
+            let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+
+            assert!(refused.to_string().contains(part), "{refused}");
+        }
+        fs::write(dir.join("02_tools.md"), "x".repeat(200 * 1024)).unwrap();
+        let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
         assert!(matches!(refused, BundleError::TooLarge { .. }), "{refused}");
     }
 }

@@ -1,18 +1,23 @@
 //! Giving up, before any thread starts, every power that this process has no use for.
 //!
 //! Landlock leaves it a few files to read, the removal of its own socket, the records of exchanges that it
-//! was asked to keep, and connections to the orchestrator's port; the system call filter takes away starting programs and processes. Both hold for
-//! every thread that starts later, and nothing can take them back.
+//! was asked to keep, and connections to the orchestrator's port. The system call filter takes away
+//! starting programs and processes, reaching into others, and every socket that is not a connection by TCP.
+//! Both hold for every thread that starts later, and nothing can take them back.
 //!
 //! Invariant: [`confine`] is called while the process has one thread.
 
+mod descriptors;
 mod files;
+mod sockets;
 mod syscalls;
 
 use std::path::PathBuf;
 
 use caps::CapSet;
 use cynode_agent::brain::CassetteMode;
+
+pub(crate) use descriptors::close_inherited;
 
 /// What the process still needs.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +26,8 @@ pub(crate) struct Needs {
     pub(crate) socket_dir: Option<PathBuf>,
     /// The port of the orchestrator.
     pub(crate) orchestrator_port: u16,
+    /// Whether the orchestrator's address is a name that must be looked up, which takes UDP.
+    pub(crate) looks_up_names: bool,
     /// Whether it keeps or reads records of exchanges, and where.
     pub(crate) cassette: CassetteMode,
 }
@@ -42,7 +49,10 @@ impl Level {
         let all = [
             (self.files, "Landlock, which keeps it from files (kernel 5.13 or newer)"),
             (self.network, "Landlock's rules for the network (kernel 6.7 or newer)"),
-            (self.syscalls, "the system call filter, which keeps it from starting programs"),
+            (
+                self.syscalls,
+                "the system call filter, which keeps it from starting programs and from other sockets",
+            ),
         ];
         all.into_iter().filter(|(is_enforced, _)| !is_enforced).map(|(_, what)| what).collect()
     }
@@ -60,7 +70,7 @@ pub(crate) fn confine(needs: &Needs) -> anyhow::Result<Level> {
         caps::clear(None, set)?;
     }
     let (files, network) = files::restrict(needs)?;
-    let syscalls = syscalls::restrict()?;
+    let syscalls = syscalls::restrict(needs.looks_up_names)?;
     Ok(Level { files, network, syscalls })
 }
 

@@ -32,7 +32,7 @@ use cynode_runtime::tasks::Tasks;
 use cynode_runtime::telemetry::{self, LogOptions};
 use cynode_wire::handoff::{AgentRole, Handoff, VerifyHandoff};
 use secrecy::SecretString;
-use url::Url;
+use url::{Host, Url};
 
 pub use bundle::{Bundle, BundleError};
 pub use cli::Cli;
@@ -71,14 +71,17 @@ enum Work {
 
 /// Runs to the end. Must be called before the process has a second thread.
 pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
+    confine::close_inherited().context("inherited files cannot be closed")?;
     let prepared = prepare(cli)?;
+    let looks_up_names = must_look_up(&prepared.orchestrator);
     let orchestrator_port = prepared.orchestrator.port_or_known_default().unwrap_or_default();
     let socket_dir = match &prepared.work {
         Work::Serve(door, _) => door.directory(),
         Work::Once(_) | Work::Probe(_) => None,
     };
     let cassette = prepared.cassette.clone();
-    let level = confine::confine(&Needs { socket_dir, orchestrator_port, cassette })?;
+    let level =
+        confine::confine(&Needs { socket_dir, orchestrator_port, looks_up_names, cassette })?;
     if prepared.options.require_confinement && !level.is_enough() {
         bail!("this kernel cannot confine the process; it lacks {}", level.missing().join(", "));
     }
@@ -88,6 +91,15 @@ pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(Box::pin(run(prepared, level)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether others must be asked where the orchestrator is.
+fn must_look_up(orchestrator: &Url) -> bool {
+    match orchestrator.host() {
+        // Every machine knows itself without asking.
+        Some(Host::Domain(name)) => name != "localhost",
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) | None => false,
+    }
 }
 
 fn prepare(cli: Cli) -> anyhow::Result<Prepared> {

@@ -28,6 +28,18 @@ pub struct Instructions {
     pub role: String,
 }
 
+impl Instructions {
+    /// The part that would not be told whole, and the most bytes that it may have.
+    pub fn excess(&self) -> Option<(&'static str, usize)> {
+        over(&Baseline(&self.baseline)).or_else(|| over(&RoleInstructions(&self.role)))
+    }
+}
+
+fn over<F: Fragment>(fragment: &F) -> Option<(&'static str, usize)> {
+    let (_, is_cut) = fragment.capped()?;
+    is_cut.then(|| (fragment.name(), F::MAX_BYTES))
+}
+
 /// What stands before the messages of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Composed {

@@ -6,6 +6,7 @@ use cynode_client::Client;
 use cynode_llm::Provider;
 use cynode_wire::handoff::{DecisionRecord, HandoffContext};
 use secrecy::SecretString;
+use tracing::{debug, warn};
 
 use crate::AgentError;
 use crate::agent::AgentOptions;
@@ -40,8 +41,12 @@ impl Work {
         let model = egress
             .map(|egress| Arc::new(EgressModel::new(Arc::clone(egress), token)) as Arc<dyn Model>);
         let model = cassette::over(model, &options.brain.cassette);
-        let system = compose(options.role, &options.instructions, context).system;
-        Self::with(Arc::new(tools), model, system, options)
+        let composed = compose(options.role, &options.instructions, context);
+        debug!(context.tokens = composed.tokens(), "a model is told about this much beforehand");
+        for part in composed.parts.iter().filter(|part| part.is_cut) {
+            warn!(context.part = part.name, "the end of {} was left out: too long", part.name);
+        }
+        Self::with(Arc::new(tools), model, composed.system, options)
     }
 
     /// Work with these means.
