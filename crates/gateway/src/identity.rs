@@ -70,6 +70,7 @@ mod tests {
     use cynode_domain::ids::{TokenId, UserId};
     use cynode_domain::policy::Principal;
     use cynode_ops::Caller;
+    use cynode_ops::agents::TokenOrigin;
 
     use super::*;
 
@@ -87,7 +88,7 @@ mod tests {
             run: None,
             job: None,
             session: None,
-            schedule_run: None,
+            origin: TokenOrigin::default(),
             expires_at,
         })
     }

@@ -4,14 +4,13 @@ mod authenticate;
 mod issue;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{
-    GroupId, JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, TokenId, UserId,
-};
+use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
 use cynode_domain::policy::Principal;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 
-pub(crate) use authenticate::identity;
+pub(crate) use authenticate::{identity, with_groups};
+pub use cynode_store::TokenOrigin;
 
 use crate::{BadCursor, Caller, Signals};
 
@@ -66,8 +65,8 @@ pub struct AgentIdentity {
     pub job: Option<JobId>,
     /// Bound to this session.
     pub session: Option<SessionId>,
-    /// The run of a schedule that the token was issued for.
-    pub schedule_run: Option<ScheduleRunId>,
+    /// The work that the token was issued for.
+    pub origin: TokenOrigin,
     /// When the token ends; never, without one.
     pub expires_at: Option<DateTime<Utc>>,
 }

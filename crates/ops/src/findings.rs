@@ -13,6 +13,7 @@ use cynode_wire::page::{Page, PageQuery};
 use serde_json::json;
 
 use crate::paging::PageRequest;
+use crate::secrets::WithoutSecrets as _;
 use crate::tasks::{self, TaskError};
 use crate::{BadCursor, Caller};
 
@@ -169,9 +170,9 @@ impl New {
             place,
             status: request.status,
             severity: request.severity,
-            message: request.message,
-            location: request.location,
-            suggestion: request.suggestion,
+            message: request.message.without_secrets(),
+            location: request.location.without_secrets(),
+            suggestion: request.suggestion.without_secrets(),
             by,
             created_at: now,
         };

@@ -7,6 +7,7 @@ use cynode_wire::memory::{AddNote, NoteContentView, NoteView};
 use cynode_wire::page::{Page, PageQuery};
 
 use crate::paging::PageRequest;
+use crate::secrets::WithoutSecrets as _;
 use crate::{BadCursor, Caller};
 
 const MAX_KEY_CHARS: usize = 200;
@@ -60,12 +61,13 @@ impl Memory {
     ) -> Result<NoteView, MemoryError> {
         check(&request)?;
         let (caller, now) = (caller.clone(), self.clock.now());
+        let content = request.content.without_secrets();
         let note = Note {
             job,
-            size_bytes: i64::try_from(request.content.len()).unwrap_or(i64::MAX),
+            size_bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
             key: request.key,
-            summary: request.summary,
-            content: request.content,
+            summary: request.summary.without_secrets(),
+            content,
             updated_at: now,
         };
         self.store

@@ -1,9 +1,10 @@
 //! Takes secrets out of what is kept and of what goes to models.
 //!
-//! Everything that is sent to a model is a [`CleanRequest`], which cannot be made without cleaning; texts
-//! that are kept pass [`without_secrets`]. Which texts those are, and which stay as they are because
-//! a command needs them, is decided in ADR 20.
+//! Everything that is sent to a model is a [`CleanRequest`], which cannot be made without cleaning. What
+//! people write in prose, and whatever agents write, is cleaned before it is kept (`WithoutSecrets`). Which
+//! texts stay as they are, because a command needs or printed them, is decided in ADR 20.
 
+mod kept;
 mod request;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use cynode_runtime::redact::{SecretKind, redact_marked};
 use serde_json::Value;
 
+pub(crate) use kept::WithoutSecrets;
 pub use request::CleanRequest;
 
 /// What stands where a secret was.
@@ -19,12 +21,6 @@ pub const SECRET_MARKER: &str = "SECRET_REDACTED";
 
 /// The sorts of secrets that were found.
 pub(crate) type Kinds = BTreeSet<SecretKind>;
-
-/// A text as it is kept.
-pub(crate) fn without_secrets(mut text: String) -> String {
-    clean_text(&mut text, &mut Kinds::new());
-    text
-}
 
 /// Takes the secrets out of a text.
 pub(crate) fn clean_text(text: &mut String, kinds: &mut Kinds) {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
-    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, TokenId, UserId,
+    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
 
@@ -26,6 +26,17 @@ pub struct Binding {
     pub session: Option<SessionId>,
 }
 
+/// The work that a token was issued for, which only whoever hands work over can say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenOrigin {
+    /// The run of a schedule.
+    pub schedule_run: Option<ScheduleRunId>,
+    /// The conversation.
+    pub thread: Option<ThreadId>,
+    /// Finds the work in the logs of every process.
+    pub trace: Option<TraceId>,
+}
+
 /// A token of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentToken {
@@ -39,8 +50,8 @@ pub struct AgentToken {
     pub user: UserId,
     /// What it is bound to.
     pub binding: Binding,
-    /// The run of a schedule that it was issued for.
-    pub schedule_run: Option<ScheduleRunId>,
+    /// The work that it was issued for.
+    pub origin: TokenOrigin,
     /// What it is for.
     pub name: String,
     /// Who issued it.
@@ -83,8 +94,9 @@ impl AgentTokenStore for Tx {
         let sql =
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
                    run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
-                   schedule_run_id)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+                   schedule_run_id, thread_id, trace_id)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                   $17)";
         let bound = &token.binding;
         let params = params![
             token.id,
@@ -101,7 +113,9 @@ impl AgentTokenStore for Tx {
             token.created_at,
             token.expires_at,
             token.revoked_at,
-            token.schedule_run,
+            token.origin.schedule_run,
+            token.origin.thread,
+            token.origin.trace,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -159,7 +173,11 @@ fn token(row: &Row) -> Result<AgentToken, Error> {
             job: row.id_opt("job_id")?,
             session: row.id_opt("session_id")?,
         },
-        schedule_run: row.id_opt("schedule_run_id")?,
+        origin: TokenOrigin {
+            schedule_run: row.id_opt("schedule_run_id")?,
+            thread: row.id_opt("thread_id")?,
+            trace: row.id_opt("trace_id")?,
+        },
         name: row.get("name")?,
         created_by: row.id("created_by")?,
         created_at: row.get("created_at")?,

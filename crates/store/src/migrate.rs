@@ -106,6 +106,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0019_spending.sql"),
         sqlite: include_str!("../migrations/sqlite/0019_spending.sql"),
     },
+    Migration {
+        version: 20,
+        postgres: include_str!("../migrations/postgres/0020_token_origin.sql"),
+        sqlite: include_str!("../migrations/sqlite/0020_token_origin.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

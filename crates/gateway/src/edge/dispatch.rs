@@ -171,7 +171,7 @@ impl Asked {
             params: params.map_or_else(|| rpc::raw("{}".to_owned()), ToOwned::to_owned),
             is_stateless: self.session.is_none(),
             session: self.key(),
-            request_id: TraceId::generate().to_string(),
+            request_id: self.who.origin.trace.unwrap_or_else(TraceId::generate).to_string(),
             listener: self.listener(),
         }
     }

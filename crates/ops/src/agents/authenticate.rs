@@ -1,12 +1,13 @@
 //! Who presents a token to the gateway.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::TokenId;
+use cynode_domain::ids::{GroupId, TokenId};
 use cynode_domain::policy::{AgentType, Principal};
-use cynode_store::{AgentTokenStore, Binding, SessionStore, Tx, User, UserStore};
+use cynode_store::{AgentTokenStore, Binding, SessionStore, TokenOrigin, Tx, User, UserStore};
 
 use super::{AgentError, AgentIdentity, AgentTokens};
 use crate::Caller;
+use crate::groups;
 use crate::tokens::{self, TokenKind};
 
 impl AgentTokens {
@@ -56,9 +57,9 @@ async fn of_agent(
         return Ok(None);
     };
     let end = Some(token.expires_at);
-    let schedule_run = token.schedule_run;
+    let user = with_groups(tx, user).await?;
     let known = identity(Principal::Agent(agent), token.id, user, token.binding, end);
-    Ok(Some(AgentIdentity { schedule_run, ..known }))
+    Ok(Some(AgentIdentity { origin: token.origin, ..known }))
 }
 
 async fn of_user(
@@ -76,6 +77,7 @@ async fn of_user(
     let Some(user) = active(tx.user_get(token.user).await?) else {
         return Ok(None);
     };
+    let user = with_groups(tx, user).await?;
     Ok(Some(identity(Principal::User, token.id, user, Binding::default(), token.expires_at)))
 }
 
@@ -83,12 +85,21 @@ fn active(user: Option<User>) -> Option<User> {
     user.filter(|user| user.is_active)
 }
 
+/// A user and the user's groups, as of now.
+pub(crate) async fn with_groups(
+    tx: &mut Tx,
+    user: User,
+) -> Result<(User, Vec<GroupId>), cynode_store::Error> {
+    let groups = groups::ids_of(tx, user.id).await?;
+    Ok((user, groups))
+}
+
 /// What the gateway knows of a caller. An agent of an administrator has the administrator's things
 /// and not the administrator's powers.
 pub(crate) fn identity(
     agent: Principal,
     token_id: TokenId,
-    user: User,
+    (user, groups): (User, Vec<GroupId>),
     bound: Binding,
     expires_at: Option<DateTime<Utc>>,
 ) -> AgentIdentity {
@@ -99,14 +110,14 @@ pub(crate) fn identity(
         agent,
         user: user.id,
         caller: Caller::on_behalf_of(user.id, user.handle, is_admin),
-        groups: vec![],
+        groups,
         roles: vec![role.to_owned()],
         project: bound.project,
         task: bound.task,
         run: bound.run,
         job: bound.job,
         session: bound.session,
-        schedule_run: None,
+        origin: TokenOrigin::default(),
         expires_at,
     }
 }

@@ -1,11 +1,11 @@
 //! Issuing and revoking agent tokens.
 
 use chrono::Duration;
-use cynode_domain::ids::{ScheduleRunId, TokenId};
+use cynode_domain::ids::TokenId;
 use cynode_domain::policy::AgentType;
 use cynode_store::{
-    AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore, Tx,
-    UserStore,
+    AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore,
+    TokenOrigin, Tx, UserStore,
 };
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken, NewAgentTokenView};
 use cynode_wire::page::{Page, PageQuery};
@@ -29,16 +29,16 @@ impl AgentTokens {
         caller: &Caller,
         request: IssueAgentToken,
     ) -> Result<NewAgentTokenView, AgentError> {
-        self.issue_for(caller, request, None).await
+        self.issue_for(caller, request, TokenOrigin::default()).await
     }
 
-    /// The same for work on a run of a schedule. Nobody can ask for that through an API, so what a token
-    /// says of its schedule is true.
+    /// The same for work that is handed over. Nobody can ask for that through an API, so what a token
+    /// says of where it comes from is true.
     pub(crate) async fn issue_for(
         &self,
         caller: &Caller,
         request: IssueAgentToken,
-        schedule_run: Option<ScheduleRunId>,
+        origin: TokenOrigin,
     ) -> Result<NewAgentTokenView, AgentError> {
         check(&request)?;
         let user = request.user_id.unwrap_or(caller.user);
@@ -55,7 +55,7 @@ impl AgentTokens {
             agent: request.agent_type,
             user,
             binding: binding(request.binding),
-            schedule_run,
+            origin,
             name: request.name.trim().to_owned(),
             created_by: caller.user,
             created_at: now,
@@ -85,6 +85,19 @@ impl AgentTokens {
             })
             .await?;
         Ok(request.page(tokens, |token| token.id.to_string(), view))
+    }
+
+    /// Ends a token whose work is done. It is refused wherever it is looked up from now on; who looked
+    /// it up a moment ago may believe it for a second more. Nothing else has changed, so nobody is told
+    /// to read anew what calls are decided by.
+    pub(crate) async fn end(&self, id: TokenId) -> Result<(), AgentError> {
+        let now = self.clock.now();
+        self.store
+            .write_alone(move |tx| {
+                Box::pin(async move { tx.agent_token_revoke(id, now).await.map(drop) })
+            })
+            .await
+            .map_err(AgentError::Store)
     }
 
     /// Revokes a token, at once and for good.

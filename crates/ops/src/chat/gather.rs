@@ -8,7 +8,7 @@ use cynode_wire::openai::{
 use serde_json::{Map, Value, json};
 
 use super::turn::Turn;
-use crate::secrets::without_secrets;
+use crate::secrets::WithoutSecrets as _;
 
 /// The most of an answer that is kept.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
@@ -116,6 +116,9 @@ impl Said {
         if let Some(link) = turn.call.link {
             link.note(turn.repeats, &mut metadata);
         }
+        if let Some(asked) = &turn.asked {
+            asked.note(&mut metadata);
+        }
         metadata
     }
 
@@ -151,7 +154,7 @@ fn remember(text: &mut String, more: &str, heard: &mut usize) {
 
 /// A text without what must not, or cannot, be kept.
 pub(super) fn kept(text: &str) -> String {
-    let mut text = without_secrets(text.replace('\0', ""));
+    let mut text = text.replace('\0', "").without_secrets();
     if text.len() > MAX_KEPT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_KEPT_BYTES));
     }

@@ -1,6 +1,6 @@
 //! Who asks a model, and for what.
 
-use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId};
+use cynode_domain::ids::{ProjectId, RunId, TaskId, ThreadId};
 use cynode_domain::policy::{AgentType, Principal};
 
 use super::{Routing, Tab};
@@ -10,10 +10,8 @@ use crate::agents::AgentIdentity;
 /// Who asks a model, for what, and which providers they would rather have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inference {
-    /// For which user; access and credentials are that user's.
+    /// For which user; access and credentials are that user's and of the user's groups.
     pub caller: Caller,
-    /// The user's groups.
-    pub groups: Vec<GroupId>,
     /// Which agent asks; nothing for a person.
     pub agent: Option<Principal>,
     /// In which project.
@@ -44,7 +42,6 @@ impl Inference {
     pub fn of_user(caller: Caller, purpose: &str, trace_id: &str) -> Self {
         Self {
             caller,
-            groups: vec![],
             agent: None,
             project: None,
             task: None,
@@ -60,10 +57,13 @@ impl Inference {
     }
 
     /// Whoever presented this token asks, for what the token is bound to.
+    /// The trace of that work, where it has one, beats that of the request.
     pub fn of_agent(identity: &AgentIdentity, purpose: &str, trace_id: &str) -> Self {
-        let bare = Self::of_user(identity.caller.clone(), purpose, trace_id);
+        let origin = identity.origin;
+        let trace_id = origin.trace.map_or_else(|| trace_id.to_owned(), |trace| trace.to_string());
+        let bare = Self::of_user(identity.caller.clone(), purpose, &trace_id);
         Self {
-            groups: identity.groups.clone(),
+            thread: origin.thread,
             agent: identity.agent.agent().map(Principal::Agent),
             project: identity.project,
             task: identity.task,

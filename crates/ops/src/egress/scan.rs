@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use cynode_runtime::redact::redact_marked;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChunkChoice, FunctionDelta, ToolCallDelta};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::secrets::SECRET_MARKER;
 
@@ -25,18 +25,24 @@ fn clean(text: &str) -> String {
     redact_marked(text, SECRET_MARKER).text.into_owned()
 }
 
+/// What the tokens of a choice were, one by one: no pattern finds a secret in that.
+const TOKENS: &str = "logprobs";
+
 /// Takes the secrets out of a whole answer.
 pub(super) fn clean_completion(answer: &mut ChatCompletion) {
     for choice in &mut answer.choices {
+        let before = choice.other.contains_key(TOKENS).then(|| choice.message.clone());
         let message = &mut choice.message;
         let texts = [&mut message.content, &mut message.refusal].into_iter().flatten();
         let calls = message.tool_calls.iter_mut().filter_map(|call| call.function.as_mut());
         for text in texts.chain(calls.map(|function| &mut function.arguments)) {
             *text = clean(text);
         }
-        for field in message.other.values_mut() {
-            clean_value(field);
+        message.other.values_mut().for_each(clean_value);
+        if before.is_some_and(|before| before != *message) {
+            choice.other.remove(TOKENS);
         }
+        choice.other.values_mut().for_each(clean_value);
     }
 }
 
@@ -62,6 +68,8 @@ enum Place {
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     texts: BTreeMap<(u32, Place), Text>,
+    /// What the tokens of each choice were, until it is known that there was no secret in them.
+    tokens: BTreeMap<u32, Vec<(String, Value)>>,
 }
 
 impl Scanner {
@@ -92,6 +100,10 @@ impl Scanner {
 
     fn push_choice(&mut self, choice: &mut ChunkChoice) {
         let (index, delta) = (choice.index, &mut choice.delta);
+        if let Some(Value::Object(lists)) = choice.other.remove(TOKENS) {
+            self.tokens.entry(index).or_default().extend(lists);
+        }
+        choice.other.values_mut().for_each(clean_value);
         let mut pass = |place: Place, text: &mut String| {
             *text = self.texts.entry((index, place)).or_default().push(text);
         };
@@ -118,6 +130,15 @@ impl Scanner {
 
     /// Gives out what was held back of a choice.
     fn flush(&mut self, choice: &mut ChunkChoice) {
+        self.flush_texts(choice);
+        let mut own = self.texts.iter().filter(|((index, _), _)| *index == choice.index);
+        let tokens = self.tokens.remove(&choice.index).unwrap_or_default();
+        if own.all(|(_, text)| !text.is_redacted) && !tokens.is_empty() {
+            choice.other.insert(TOKENS.to_owned(), joined(tokens));
+        }
+    }
+
+    fn flush_texts(&mut self, choice: &mut ChunkChoice) {
         let delta = &mut choice.delta;
         for ((_, place), text) in self.texts.iter_mut().filter(|((at, _), _)| *at == choice.index) {
             let rest = text.finish();
@@ -136,6 +157,21 @@ impl Scanner {
             }
         }
     }
+}
+
+/// The lists of all pieces as one of each name.
+fn joined(pieces: Vec<(String, Value)>) -> Value {
+    let mut whole = Map::new();
+    for (name, piece) in pieces {
+        match (whole.get_mut(&name), piece) {
+            (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+            (Some(Value::Array(_)), _) => {}
+            (_, piece) => {
+                whole.insert(name, piece);
+            }
+        }
+    }
+    Value::Object(whole)
 }
 
 fn append(calls: &mut Vec<ToolCallDelta>, index: u32, rest: &str) {
@@ -174,6 +210,8 @@ struct Text {
     seen: usize,
     /// What was given out of that.
     out: String,
+    /// Whether something was taken out.
+    is_redacted: bool,
 }
 
 impl Text {
@@ -193,6 +231,7 @@ impl Text {
         let Some(text) = self.raw.get(..settled) else { return String::new() };
         self.seen = settled;
         let clean = clean(text);
+        self.is_redacted |= clean != text;
         let same = common(&clean, &self.out);
         let given = clean.get(same..).unwrap_or_default().to_owned();
         self.out = clean;

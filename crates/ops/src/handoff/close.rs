@@ -3,10 +3,11 @@
 use cynode_domain::ids::{DecisionId, TokenId};
 use cynode_store::{Decision, DecisionStore};
 use cynode_wire::handoff::{DecisionRecord, HandoffContext, HandoffKind};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::prepare::Prepared;
 use super::{Handoffs, Subject};
+use crate::secrets::WithoutSecrets as _;
 
 /// The longest reason that is kept.
 const MAX_REASON_CHARS: usize = 2000;
@@ -49,11 +50,22 @@ impl Open {
         self.decisions = decisions;
     }
 
-    /// Ends it now.
+    /// Ends it now. What has to be written is written also if the caller does not wait for it.
     pub(crate) async fn close(mut self) {
-        if let Some(closing) = self.closing() {
-            closing.run().await;
+        if let Some(ended) = self.end() {
+            let _ = ended.await;
         }
+    }
+
+    /// Ends it beside the caller, who may wait for that.
+    fn end(&mut self) -> Option<oneshot::Receiver<()>> {
+        let closing = self.closing()?;
+        let (done, ended) = oneshot::channel();
+        self.handoffs.background.spawn("handoff end", async move {
+            closing.run().await;
+            let _ = done.send(());
+        });
+        Some(ended)
     }
 
     fn closing(&mut self) -> Option<Closing> {
@@ -71,10 +83,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Some(closing) = self.closing() {
-            let background = self.handoffs.background.clone();
-            background.spawn("handoff end", closing.run());
-        }
+        drop(self.end());
     }
 }
 
@@ -89,9 +98,9 @@ struct Closing {
 impl Closing {
     /// Failures are told and not returned: the token ends by itself soon.
     async fn run(self) {
-        let (caller, token) = (&self.subject.caller, self.token);
-        if let Err(error) = self.handoffs.agents.revoke(caller, token).await {
-            tracing::warn!(%error, "the token {token} of a handoff could not be revoked");
+        let token = self.token;
+        if let Err(error) = self.handoffs.agents.end(token).await {
+            tracing::warn!(%error, "the token {token} of a handoff could not be ended");
         }
         let trace_id = self.subject.trace_id.clone();
         if let Err(error) = self.keep().await {
@@ -141,5 +150,5 @@ impl Closing {
 }
 
 fn fit(text: &str, chars: usize) -> String {
-    text.chars().filter(|c| *c != '\0').take(chars).collect()
+    text.to_owned().without_secrets().chars().filter(|c| *c != '\0').take(chars).collect()
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::TokenId;
+use cynode_domain::ids::{GroupId, TokenId};
+use cynode_store::TokenOrigin;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::handoff::{
     AgentRole, AgentSecret, HandoffContext, HandoffUser, ProjectFacts, TaskFacts,
 };
 
 use super::{HandoffError, Handoffs, Subject};
+use crate::groups;
 use crate::preferences::{self, PreferenceError};
 use crate::projects::{self, ProjectError};
 use crate::skills;
@@ -49,12 +51,16 @@ impl Handoffs {
                         ..BindingView::default()
                     },
                 },
-                subject.schedule_run,
+                TokenOrigin {
+                    schedule_run: subject.schedule_run,
+                    thread: subject.thread,
+                    trace: subject.trace_id.parse().ok(),
+                },
             )
             .await?;
         let context = HandoffContext {
             user: HandoffUser { id: subject.caller.user, handle: subject.caller.handle.clone() },
-            groups: vec![],
+            groups: facts.groups,
             project: facts.project,
             task: facts.task,
             thread_id: subject.thread,
@@ -90,6 +96,7 @@ impl Handoffs {
                         (None, None) => preferences::Subject::Caller,
                     };
                     Ok(Facts {
+                        groups: groups::ids_of(tx, caller.user).await?,
                         preferences: preferences::with_sources(tx, caller, about).await?,
                         skill: skills::default_text(tx).await?,
                         project: project.map(|project| ProjectFacts {
@@ -115,6 +122,7 @@ impl Handoffs {
 
 /// What the database knows of the subject.
 struct Facts {
+    groups: Vec<GroupId>,
     project: Option<ProjectFacts>,
     task: Option<TaskFacts>,
     preferences: cynode_wire::preferences::EffectiveView,

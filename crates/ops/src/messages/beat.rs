@@ -7,6 +7,7 @@ use super::instruct::tell;
 use super::speaker::SILENCE;
 use super::{MAX_ITEMS, MAX_LINE_BYTES, MessageError, Messages, at_most, invalid};
 use crate::agents::AgentIdentity;
+use crate::secrets::WithoutSecrets as _;
 
 impl Messages {
     /// A sign of life. The answer carries what the project manager wants of the agent, once.
@@ -27,7 +28,7 @@ impl Messages {
                     let now = speaker.now;
                     agent.last_heartbeat_at = now;
                     agent.activity = Some(request.status);
-                    agent.progress = request.progress.or(agent.progress);
+                    agent.progress = request.progress.without_secrets().or(agent.progress);
                     agent.context_usage = request.estimated_context_usage.or(agent.context_usage);
                     tx.agent_update(&agent).await?;
                     for id in request.acknowledge {

@@ -7,6 +7,7 @@ use cynode_wire::apmas::{AgentCheckpointView, CheckpointSavedView, SaveAgentChec
 use super::instruct::tell;
 use super::{MAX_TEXT_BYTES, MessageError, Messages, at_most, check_lines, check_text};
 use crate::agents::AgentIdentity;
+use crate::secrets::WithoutSecrets as _;
 
 /// How many checkpoints of a role are kept.
 const KEPT: u32 = 50;
@@ -22,9 +23,12 @@ impl Messages {
         at_most("notes", request.notes.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
         let speaker = self.speaker(who, request.task_id, request.agent_role.clone());
         let checked = SaveAgentCheckpoint {
-            completed_items: check_lines("completedItems", request.completed_items)?,
-            pending_items: check_lines("pendingItems", request.pending_items)?,
-            active_files: check_lines("activeFiles", request.active_files)?,
+            summary: request.summary.without_secrets(),
+            completed_items: check_lines("completedItems", request.completed_items)?
+                .without_secrets(),
+            pending_items: check_lines("pendingItems", request.pending_items)?.without_secrets(),
+            active_files: check_lines("activeFiles", request.active_files)?.without_secrets(),
+            notes: request.notes.without_secrets(),
             ..request
         };
         self.store

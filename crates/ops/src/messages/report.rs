@@ -15,6 +15,7 @@ use super::{
     check_lines, check_text, invalid,
 };
 use crate::agents::AgentIdentity;
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 use crate::work;
 
@@ -65,7 +66,7 @@ impl Messages {
         request: ReportStatus,
     ) -> Result<SaidView, MessageError> {
         check_text("message", &request.message)?;
-        let reason = request.blocked_reason.unwrap_or_default();
+        let reason = request.blocked_reason.unwrap_or_default().without_secrets();
         at_most("blockedReason", &reason, MAX_TEXT_BYTES)?;
         if request.status == Progress::Blocked && reason.trim().is_empty() {
             return Err(invalid("blockedReason is missing: say why it cannot go on"));

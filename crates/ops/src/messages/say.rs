@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::instruct::tell;
 use super::{MAX_ITEMS, MAX_MESSAGES, MessageError, Messages, Speaker};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 use crate::tasks::event;
 
@@ -34,6 +35,27 @@ pub(crate) struct Change {
     pub(crate) to: Option<AgentStatus>,
     pub(crate) artifacts: Vec<String>,
     pub(crate) progress: Option<String>,
+}
+
+impl Draft {
+    fn cleaned(self) -> Self {
+        Self {
+            component: self.component.without_secrets(),
+            content: self.content.without_secrets(),
+            payload: self.payload.without_secrets(),
+            ..self
+        }
+    }
+}
+
+impl Change {
+    fn cleaned(self) -> Self {
+        Self {
+            artifacts: self.artifacts.without_secrets(),
+            progress: self.progress.without_secrets(),
+            ..self
+        }
+    }
 }
 
 /// What was said, and how the agent stands after it.
@@ -68,6 +90,7 @@ pub(super) async fn say(
     draft: Draft,
     change: Change,
 ) -> Result<Said, MessageError> {
+    let draft = draft.cleaned();
     match speaker.enter(tx).await {
         Ok((task, agent)) => say_as(tx, &task, agent, (draft, change), speaker.now).await,
         // Whoever missed the answer to its last words asks again after it has ended.
@@ -93,6 +116,7 @@ pub(crate) async fn say_as(
     (draft, change): (Draft, Change),
     now: DateTime<Utc>,
 ) -> Result<Said, MessageError> {
+    let (draft, change) = (draft.cleaned(), change.cleaned());
     let key = draft.key(tx, &agent).await?;
     if let Some(before) = tx.message_by_key(agent.task, agent.role.as_str(), &key).await? {
         if !draft.is(&before) {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::steer::{Steering, record, shown, take};
 use super::{RunError, refuse_ended};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 use crate::tasks::event;
 use crate::{Caller, StoreError};
@@ -80,6 +81,16 @@ impl Steering {
     }
 }
 
+/// A reply as it is kept: commands and scripts must work as they were written.
+fn cleaned(reply: Reply) -> Reply {
+    match reply {
+        Reply::Text { text } => Reply::Text { text: text.without_secrets() },
+        other @ (Reply::Yes {} | Reply::No {} | Reply::Commands { .. } | Reply::Script { .. }) => {
+            other
+        }
+    }
+}
+
 async fn answer(
     tx: &mut Tx,
     caller: &Caller,
@@ -91,8 +102,11 @@ async fn answer(
     let asked = tx.question_last(taken.run.recorded.run.id).await?;
     let nothing = || RunError::Refused(format!("the run is {}: it asks nothing", taken.run.state));
     let asked = asked.ok_or_else(nothing)?;
-    let answer =
-        Answer { reply: Some(request.reply), comment: request.comment, by: Some(voice.of(caller)) };
+    let answer = Answer {
+        reply: Some(cleaned(request.reply)),
+        comment: request.comment.without_secrets(),
+        by: Some(voice.of(caller)),
+    };
     match &asked.answer {
         Some(given) if *given == answer => return shown(tx, &taken).await,
         Some(_) => return Err(nothing()),

@@ -9,6 +9,7 @@ use cynode_wire::tasks::CreateTask;
 use serde_json::json;
 
 use super::ScheduleError;
+use crate::secrets::WithoutSecrets as _;
 use crate::tasks::faults;
 
 const MAX_PROMPT_BYTES: usize = 64 * 1024;
@@ -66,6 +67,7 @@ pub(super) fn payload(
     prompt: Option<String>,
     task: Option<CreateTask>,
 ) -> Result<Option<Payload>, ScheduleError> {
+    let (prompt, task) = (prompt.without_secrets(), task.without_secrets());
     let faults = match (&prompt, &task) {
         (None, None) => return Ok(None),
         (Some(text), None) => prompt_faults(text),

@@ -23,6 +23,7 @@ use super::{TaskError, Tasks, find, lock, start, view};
 use crate::Caller;
 use crate::artifacts::ATTACHMENT;
 use crate::projects::{self, ProjectError};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 /// How much of a request becomes its name.
@@ -99,6 +100,7 @@ impl Tasks {
         (trigger, schedule_run): (Trigger, Option<ScheduleRunId>),
         request: CreateTask,
     ) -> Result<Creation, TaskError> {
+        let request = request.without_secrets();
         let faults = faults(&request);
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));

@@ -18,6 +18,7 @@ use super::check::{criteria_faults, name_fault};
 use super::{TaskError, Tasks, event, find, lock, view};
 use crate::Caller;
 use crate::runs::Voice;
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 impl Tasks {
@@ -30,6 +31,11 @@ impl Tasks {
         request: UpdateTask,
         voice: Voice,
     ) -> Result<TaskView, TaskError> {
+        let request = UpdateTask {
+            task_name: request.task_name.without_secrets(),
+            acceptance_criteria: request.acceptance_criteria.without_secrets(),
+            ..request
+        };
         let faults = faults(&request);
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));

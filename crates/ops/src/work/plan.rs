@@ -12,6 +12,7 @@ use super::look::status;
 use super::{Work, WorkError, save};
 use crate::Caller;
 use crate::messages::{check_text, open_task};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 impl Work {
@@ -20,8 +21,11 @@ impl Work {
     pub async fn plan(
         &self,
         caller: &Caller,
-        request: CreatePlan,
+        mut request: CreatePlan,
     ) -> Result<WorkStatusView, WorkError> {
+        for component in &mut request.components {
+            component.description = std::mem::take(&mut component.description).without_secrets();
+        }
         for component in &request.components {
             check_text("the description of a component", &component.description)?;
         }

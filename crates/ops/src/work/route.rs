@@ -11,6 +11,7 @@ use super::board::Board;
 use super::{Work, WorkError, load, save, view};
 use crate::Caller;
 use crate::messages::{Instruction, at_most, check_json, check_text, give, open_task};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 const MAX_NOTES_BYTES: usize = 16 * 1024;
@@ -25,7 +26,8 @@ impl Work {
         request: RouteWork,
     ) -> Result<RoutedView, WorkError> {
         at_most("notes", request.notes.as_deref().unwrap_or_default(), MAX_NOTES_BYTES)?;
-        let feedback = feedback(&request)?;
+        let feedback = feedback(&request)?.without_secrets();
+        let request = RouteWork { notes: request.notes.without_secrets(), ..request };
         let (caller, now) = (caller.clone(), self.clock.now());
         let routed = self
             .store

@@ -12,6 +12,7 @@ use super::{Work, WorkError, load, save, view};
 use crate::agents::AgentIdentity;
 use crate::artifacts::check_path;
 use crate::messages::{Change, Draft, Speaker, check_json, check_text, say_as};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 use crate::tasks::TaskError;
 
@@ -36,6 +37,11 @@ impl Work {
             task: request.task_id,
             role: request.agent_role.clone(),
             now: self.clock.now(),
+        };
+        let request = SubmitWork {
+            summary: request.summary.without_secrets(),
+            metadata: request.metadata.without_secrets(),
+            ..request
         };
         let submitted = self
             .store

@@ -5,7 +5,7 @@ use cynode_domain::agent::Role;
 use cynode_domain::ids::{JobId, MessageId, RunId, TaskId, TokenId, TraceId};
 use cynode_domain::policy::Principal;
 use cynode_domain::status::RunStatus;
-use cynode_ops::agents::AgentIdentity;
+use cynode_ops::agents::{AgentIdentity, TokenOrigin};
 use cynode_ops::{Blobs, Messages, Signals, Tasks, Work};
 use cynode_store::{JobStore, NewJob, Run, WorkflowStore};
 use cynode_wire::apmas::{
@@ -55,7 +55,7 @@ impl Team {
             run: None,
             job: None,
             session: None,
-            schedule_run: None,
+            origin: TokenOrigin::default(),
             expires_at: None::<chrono::DateTime<Utc>>,
         }
     }

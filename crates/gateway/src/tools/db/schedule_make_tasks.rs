@@ -48,7 +48,7 @@ struct Arguments {
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Some(run) = context.who.schedule_run else {
+    let Some(run) = context.who.origin.schedule_run else {
         let why = "no schedule that came due was handed to you: create a task with db.task.create";
         return Err(ToolFault::new("forbidden", why));
     };

@@ -52,7 +52,7 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         }
     }
     let request: CreateTask = read(request)?;
-    if context.who.schedule_run.is_some() {
+    if context.who.origin.schedule_run.is_some() {
         // One by one they could be made in part, and then again otherwise.
         let why = "the tasks of a schedule are made at once: call db.schedule.make_tasks";
         return Err(ToolFault::new("conflict", why));

@@ -68,6 +68,50 @@ fn words_are_given_out_as_they_come() {
     assert_eq!(chunk.text(), "Hello");
 }
 
+fn tokens_of(words: &[&str]) -> Value {
+    let entries: Vec<_> = words.iter().map(|word| json!({ "token": word })).collect();
+    json!({ "content": entries })
+}
+
+#[test]
+fn tokens_of_a_whole_answer_with_a_secret_are_not_given_out() {
+    let (key, other) = (key(), "a plain word");
+    let answer = |text: &str| {
+        let content = Some(text.to_owned());
+        let message = AssistantMessage { content, ..AssistantMessage::default() };
+        let mut choice = Choice { message, ..Choice::default() };
+        let (a, b) = text.split_at(5);
+        choice.other.insert(TOKENS.to_owned(), tokens_of(&[a, b]));
+        ChatCompletion { choices: vec![choice], ..ChatCompletion::default() }
+    };
+    let (mut secret, mut plain) = (answer(&key), answer(other));
+
+    clean_completion(&mut secret);
+    clean_completion(&mut plain);
+
+    assert!(!secret.choices[0].other.contains_key(TOKENS));
+    assert_eq!(plain.choices[0].other[TOKENS], tokens_of(&["a pla", "in word"]));
+}
+
+#[test]
+fn tokens_of_a_stream_come_at_its_end_and_not_with_a_secret() {
+    let key = key();
+    for (words, is_given) in [([&key[..5], &key[5..]], false), (["a pla", "in word"], true)] {
+        let mut scanner = Scanner::default();
+        for word in words {
+            let mut chunk = ChatChunk::of(Delta::text(word), None);
+            chunk.choices[0].other.insert(TOKENS.to_owned(), tokens_of(&[word]));
+            scanner.push(&mut chunk);
+            assert!(!chunk.choices[0].other.contains_key(TOKENS));
+        }
+        let mut last = ChatChunk::of(Delta::default(), Some("stop".to_owned()));
+        scanner.push(&mut last);
+
+        let given = last.choices[0].other.get(TOKENS);
+        assert_eq!(given, is_given.then(|| tokens_of(&words)).as_ref(), "{words:?}");
+    }
+}
+
 #[test]
 fn what_was_held_back_comes_when_the_answer_breaks_off() {
     let mut scanner = Scanner::default();

@@ -1,10 +1,10 @@
 //! Laws of agent tokens.
 
 use cynode_domain::ids::{
-    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, TokenId, UserId,
+    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
-use cynode_store::{AgentToken, AgentTokenStore, Binding, Store};
+use cynode_store::{AgentToken, AgentTokenStore, Binding, Store, TokenOrigin};
 
 use crate::world::{World, at};
 
@@ -21,7 +21,11 @@ fn token(user: UserId, hash: u8) -> AgentToken {
             job: Some(JobId::generate()),
             session: Some(SessionId::generate()),
         },
-        schedule_run: Some(ScheduleRunId::generate()),
+        origin: TokenOrigin {
+            schedule_run: Some(ScheduleRunId::generate()),
+            thread: Some(ThreadId::generate()),
+            trace: Some(TraceId::generate()),
+        },
         name: "job".to_owned(),
         created_by: user,
         created_at: at(1),
