@@ -3,7 +3,7 @@
 //! Only the words of the person's own last turn are read. Whatever does not clearly ask for
 //! something is [`Intent::Unclear`]: rules never guess at a change.
 
-use super::recurring::{Recurring, recurring};
+use super::recurring::{Recurring, may_be_later, recurring};
 use crate::brain::decisions::explicit_commands;
 
 /// What a person wants.
@@ -171,7 +171,7 @@ const AFTER: &[&str] = &[" going", " doing", " fail", " task", " now", " stuck",
 /// What the words of a person want.
 pub(super) fn intent(text: &str) -> Intent {
     if let Some(command) = after(text.trim(), &["/run "]) {
-        return Intent::RunCommands(vec![command.trim().to_owned()]);
+        return bare(command.trim());
     }
     let text = polite(text.trim());
     if let Some(recurring) = recurring(text) {
@@ -182,11 +182,19 @@ pub(super) fn intent(text: &str) -> Intent {
         return Intent::RunCommands(commands);
     }
     if let Some(command) = after(text, &["run:", "execute:"]) {
-        return Intent::RunCommands(vec![command.trim_matches('`').trim().to_owned()]);
+        return bare(command.trim_matches('`').trim());
     }
     let plain = text.trim_end_matches(['?', '!', '.', ' ']);
     let listed = after(plain, &["list ", "show me ", "show ", "give me "]).unwrap_or(plain);
     question(&listed.to_lowercase()).or_else(|| change(text)).unwrap_or_else(|| about(plain))
+}
+
+/// A command that nothing encloses: it is run now, unless it may be meant for later.
+fn bare(command: &str) -> Intent {
+    if may_be_later(command) {
+        return Intent::Recurring(Recurring::WhenUnclear);
+    }
+    Intent::RunCommands(vec![command.to_owned()])
 }
 
 /// A question about everything.
@@ -410,6 +418,9 @@ mod tests {
             ("run `make test`", Intent::RunCommands(vec![text("make test")])),
             ("run `make test` every blue moon", Intent::Recurring(Recurring::WhenUnclear)),
             ("run: make test", Intent::RunCommands(vec![text("make test")])),
+            ("run: make clean every day", Intent::Recurring(Recurring::WhenUnclear)),
+            ("/run make every 5 minutes", Intent::Recurring(Recurring::WhenUnclear)),
+            ("run: `echo every day`", Intent::RunCommands(vec![text("echo every day")])),
             ("/run make test", Intent::RunCommands(vec![text("make test")])),
             ("$ make\n$ make test", Intent::RunCommands(vec![text("make"), text("make test")])),
             ("create project Web Shop", Intent::CreateProject(text("Web Shop"))),

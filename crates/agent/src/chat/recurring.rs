@@ -56,6 +56,20 @@ pub(super) fn recurring(text: &str) -> Option<Recurring> {
     Some(clear.map_or(Recurring::WhenUnclear, |(pace, _)| Recurring::Clear { pace, commands }))
 }
 
+/// Whether a command that nothing encloses may be meant for later: it says `every`, or ends like
+/// `each hour`. Where such a command ends and its time begins, nobody can tell.
+pub(super) fn may_be_later(command: &str) -> bool {
+    let words = words(command);
+    let ends_with_pace = |from: usize| {
+        let tail = &words[from..];
+        pace(tail).is_some_and(|(_, used)| used == tail.len())
+    };
+    let says = |(at, word): (usize, &String)| {
+        word == "every" || EVERY.contains(&word.as_str()) && ends_with_pace(at)
+    };
+    words.iter().enumerate().skip(1).any(says)
+}
+
 /// The prose of a text, and the commands that it shows.
 fn parts(text: &str) -> (String, Vec<String>) {
     if let Some((prose, block)) = text.split_once("```") {
@@ -176,6 +190,16 @@ mod tests {
             "every 0 minutes run `make clean`",
         ] {
             assert_eq!(recurring(text), Some(Recurring::WhenUnclear), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_nothing_encloses_may_be_meant_for_later() {
+        for text in ["make clean every day", "make every other day", "a daily", "b each hour."] {
+            assert!(may_be_later(text), "{text}");
+        }
+        for text in ["make test", "echo each word", "./backup daily now", "every"] {
+            assert!(!may_be_later(text), "{text}");
         }
     }
 

@@ -65,7 +65,8 @@ pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, Agen
         }
         Intent::Recurring(Recurring::WhenUnclear) => Ok(
             "I did nothing: it is not clear to me when that is to run. Say it like ``every day at 3 run \
-             `COMMAND` `` or ``run `COMMAND` every 15 minutes``; `cynork schedule create --help` shows more.\n"
+             `COMMAND` `` or ``run `COMMAND` every 15 minutes``; `cynork schedule create --help` shows more. \
+             What is to run once and now is enclosed too: ``run `COMMAND` ``.\n"
                 .to_owned(),
         ),
         Intent::Schedules => schedules::list(desk).await,
@@ -108,6 +109,12 @@ async fn about(desk: &Desk<'_>, wish: &Wish, task: &TaskView) -> Result<String, 
 async fn projects(desk: &Desk<'_>) -> Result<String, AgentError> {
     let projects: Page<ProjectView> = desk.read("db.project.list", json!({})).await?;
     let lines: Vec<String> = projects.items.iter().map(show::project_line).collect();
+    if let [one] = &lines[..] {
+        // A conversation sees its own project only; that there are no others is not known here.
+        return Ok(format!(
+            "This conversation is in the project {one}\n\n`cynork project list` lists all of yours.\n"
+        ));
+    }
     Ok(show::list("Projects, newest first:", &lines, "There is no project yet."))
 }
 
