@@ -33,6 +33,11 @@ pub(super) fn check(request: &ChatRequest) -> Result<(), ChatError> {
         let message = format!("messages hold more than {MAX_TEXT_BYTES} bytes of text");
         return Err(ChatError::invalid("messages", message));
     }
+    // An absent model is the project manager, which acts; a name that got lost is not meant so.
+    if request.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
+        let message = "model is empty: name one, or leave it out for the project manager";
+        return Err(ChatError::invalid("model", message));
+    }
     let is_too_long = |model: &String| model.chars().count() > MAX_MODEL_CHARS;
     if request.model.as_ref().is_some_and(is_too_long) {
         let message = format!("model is longer than {MAX_MODEL_CHARS} characters");
@@ -61,6 +66,18 @@ mod tests {
         assert_eq!(no_user.to_string(), "messages has none of role \"user\"");
         assert!(odd.to_string().starts_with("role \"wizard\" is not one of"), "{odd}");
         assert_eq!(odd.code(), "invalid_request");
+    }
+
+    #[test]
+    fn an_empty_name_is_not_the_project_manager() {
+        let mut named = request(vec![ChatMessage::text("user", "run: make")]);
+        for empty in ["", "  "] {
+            named.model = Some(empty.to_owned());
+            let refused = check(&named).unwrap_err();
+            assert!(refused.to_string().starts_with("model is empty"), "{refused}");
+        }
+        named.model = None;
+        assert!(check(&named).is_ok());
     }
 
     #[test]
