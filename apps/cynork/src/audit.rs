@@ -1,4 +1,4 @@
-//! `audit`: the record of every tool call.
+//! `audit`: the record of every tool call, of chats, and of changes of what access is decided by.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,17 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{CallId, ProjectId, TaskId, UserId};
 use cynode_domain::policy::Effect;
-use cynode_wire::audit::{AuditQuery, CallView, VerifyView};
-use cynode_wire::page::MAX_LIMIT;
+use cynode_wire::audit::{AuditQuery, CallView, ChatRecordQuery, ChatRecordView, VerifyView};
+use cynode_wire::changes::ChangeQuery;
+use cynode_wire::page::{MAX_LIMIT, PageQuery};
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, history, table};
 
-/// The record of every tool call: who called what, and what came of it.
+/// The record of every tool call, every chat and every change of access: who, what, and what came of it.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// List calls, newest first.
@@ -23,6 +25,29 @@ pub enum AuditCommand {
     Get {
         /// The call's id.
         call: CallId,
+    },
+    /// List how requests to chat went, newest first: never what was said.
+    Chat {
+        /// Those of this user, by id.
+        #[arg(long, value_name = "ID")]
+        user: Option<UserId>,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
+    },
+    /// List who changed what access is decided by, newest first. Administrators only.
+    ///
+    /// Rules, credentials, providers, servers, tools and groups.
+    Changes {
+        /// Those of this kind of thing, such as `access_control_rule` or `api_credential`.
+        #[arg(long = "of", value_name = "KIND")]
+        kind: Option<String>,
+        /// Those made by this user, by id.
+        #[arg(long, value_name = "ID")]
+        user: Option<UserId>,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
     },
     /// Check that no record was edited, removed, moved or put in. Exits with 1 if one was.
     Verify,
@@ -86,9 +111,42 @@ pub(crate) async fn run(command: AuditCommand, app: &mut App) -> Result<(), Fail
             let view = app.session.call(async |client| client.call_get(call).await).await?;
             app.out.show(&view, render)
         }
+        AuditCommand::Chat { user, page } => chats(user, page.page(), app).await,
+        AuditCommand::Changes { kind, user, page } => {
+            let PageQuery { limit, cursor } = page.page();
+            let query = ChangeQuery { resource_type: kind, user_id: user, limit, cursor };
+            let page = app.session.call(async |client| client.access_changes(&query).await).await?;
+            history::show(&page, app)
+        }
         AuditCommand::Verify => verify(app).await,
         AuditCommand::Export(filter) => export(query(filter), app).await,
     }
+}
+
+async fn chats(user_id: Option<UserId>, page: PageQuery, app: &mut App) -> Result<(), Failure> {
+    let PageQuery { limit, cursor } = page;
+    let query = ChatRecordQuery { user_id, limit, cursor };
+    let page = app.session.call(async |client| client.chat_records(&query).await).await?;
+    app.out.show(&page, |page, look| render_chats(&page.items, look))?;
+    if let Some(cursor) = &page.next_cursor {
+        app.out.say(&format!("more: --cursor {cursor}"));
+    }
+    Ok(())
+}
+
+fn render_chats(records: &[ChatRecordView], look: Look) -> String {
+    let rows = records.iter().map(|record| {
+        vec![
+            age::ago(look.now, record.created_at),
+            record.model.clone(),
+            record.error_code.clone().unwrap_or_else(|| record.outcome.clone()),
+            record.redaction_kinds.join(", "),
+            format!("{} ms", record.duration_ms),
+            record.user_id.to_string(),
+            record.request_id.clone(),
+        ]
+    });
+    table::rows(&["WHEN", "MODEL", "OUTCOME", "REDACTED", "TOOK", "USER", "REQUEST"], rows, look)
 }
 
 async fn verify(app: &mut App) -> Result<(), Failure> {
@@ -201,7 +259,7 @@ fn render_verify(view: &VerifyView, look: Look) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::ids::ChainId;
+    use cynode_domain::ids::{ChainId, ChatTurnId};
     use cynode_wire::audit::ChainView;
 
     use super::*;
@@ -228,5 +286,26 @@ mod tests {
         assert!(text.contains(&"02".repeat(32)), "{text}");
         assert!(text.contains("chain 00000000-0000-0000-0000-000000000002: record 2 was edited"));
         assert!(text.ends_with("6 records: the record was changed"), "{text}");
+    }
+    #[test]
+    fn chats_are_listed_with_what_became_of_them_and_what_was_taken_out() {
+        let record = |error: Option<&str>, kinds: &[&str]| ChatRecordView {
+            id: ChatTurnId::generate(),
+            created_at: DateTime::UNIX_EPOCH,
+            user_id: UserId::from(uuid::Uuid::from_u128(7)),
+            project_id: None,
+            thread_id: None,
+            model: "cynodeai.pm".to_owned(),
+            outcome: if error.is_some() { "error" } else { "success" }.to_owned(),
+            error_code: error.map(ToOwned::to_owned),
+            redaction_applied: !kinds.is_empty(),
+            redaction_kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+            duration_ms: 12,
+            request_id: "t".to_owned(),
+        };
+        let look = Look { now: DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(60), width: None };
+        let records = [record(None, &["api_key"]), record(Some("model_not_found"), &[])];
+
+        insta::assert_snapshot!(render_chats(&records, look));
     }
 }

@@ -1,5 +1,6 @@
 //! `brain`: what models were asked, what it cost, and whether recorded answers still hold.
 
+mod call;
 mod decisions;
 mod replay;
 
@@ -8,6 +9,7 @@ use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 
+use self::call::CallCommand;
 use self::decisions::DecisionsArgs;
 use self::replay::ReplayArgs;
 use crate::app::App;
@@ -18,7 +20,7 @@ use crate::{age, table};
 /// What models were asked, and what it cost.
 #[derive(Debug, Subcommand)]
 pub enum BrainCommand {
-    /// List calls to models, newest first, and what all of them cost.
+    /// List calls to models, newest first, and what all of them cost; or show one.
     ///
     /// Example: `cynork brain calls --purpose plan`
     Calls(CallsArgs),
@@ -34,7 +36,10 @@ pub enum BrainCommand {
 
 /// Which calls to list.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CallsArgs {
+    #[command(subcommand)]
+    one: Option<CallCommand>,
     /// Those of this run.
     #[arg(long, value_name = "ID")]
     run: Option<RunId>,
@@ -59,6 +64,9 @@ pub(crate) async fn run(command: BrainCommand, app: &mut App) -> Result<(), Fail
 }
 
 async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
+    if let Some(command) = args.one {
+        return call::run(&command, app).await;
+    }
     let query = InferenceQuery {
         run: args.run,
         task: args.task,
@@ -73,7 +81,7 @@ async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
 fn render(view: &InferencesView, look: Look) -> String {
     let rows = view.calls.items.iter().map(|call| row(call, look));
     let header =
-        ["WHEN", "PURPOSE", "BY", "MODEL", "OUTCOME", "IN", "OUT", "COST", "TOOK", "ERROR"];
+        ["WHEN", "PURPOSE", "BY", "MODEL", "OUTCOME", "IN", "OUT", "COST", "TOOK", "ERROR", "ID"];
     format!("{}\n{}", table::rows(&header, rows, look), sums(&view.totals))
 }
 
@@ -83,21 +91,28 @@ fn row(call: &InferenceView, look: Look) -> Vec<String> {
         age::ago(look.now, call.created_at),
         table::short(&call.purpose, 20),
         call.agent.map_or("user", |agent| agent.as_str()).to_owned(),
-        format!("{}/{}", call.provider, call.model),
+        model(call),
         call.outcome.to_string(),
         count(call.input_tokens),
         count(call.output_tokens),
         cost(call),
         format!("{} ms", call.latency_ms),
         table::short(call.error.as_deref().unwrap_or_default(), 40),
+        call.id.to_string(),
     ]
 }
 
-/// Unknown is not nothing: what was never sent cost nothing.
+/// The model as a request names it.
+fn model(call: &InferenceView) -> String {
+    format!("{}/{}", call.provider, call.model)
+}
+
+/// Unknown is not nothing: what was never sent cost nothing. An estimate is marked as one.
 fn cost(call: &InferenceView) -> String {
     let is_sent = !matches!(call.outcome, InferenceOutcome::Denied | InferenceOutcome::OverBudget);
     let unknown = if is_sent { "?" } else { "-" };
-    call.cost_micro_usd.map_or_else(|| unknown.to_owned(), usd)
+    let mark = if call.is_estimate { "~" } else { "" };
+    call.cost_micro_usd.map_or_else(|| unknown.to_owned(), |cost| format!("{mark}{}", usd(cost)))
 }
 
 fn sums(totals: &InferenceTotals) -> String {
@@ -124,10 +139,10 @@ mod tests {
 
     use super::*;
 
-    fn call(outcome: InferenceOutcome, cost: Option<i64>) -> InferenceView {
+    pub(super) fn call(outcome: InferenceOutcome, cost: Option<i64>) -> InferenceView {
         let is_answered = outcome == InferenceOutcome::Success;
         InferenceView {
-            id: InferenceId::generate(),
+            id: InferenceId::from(uuid::Uuid::from_u128(7)),
             created_at: DateTime::UNIX_EPOCH,
             purpose: "plan".to_owned(),
             agent: is_answered.then_some(Principal::PM),
@@ -143,6 +158,7 @@ mod tests {
             input_tokens: is_answered.then_some(120),
             output_tokens: is_answered.then_some(30),
             cost_micro_usd: cost,
+            is_estimate: false,
             latency_ms: 840,
             first_ms: None,
             outcome,
@@ -168,5 +184,13 @@ mod tests {
         let view = InferencesView { calls: Page { items, next_cursor: None }, totals };
 
         insta::assert_snapshot!(render(&view, look));
+    }
+
+    #[test]
+    fn an_estimated_cost_is_marked_as_one() {
+        let counted = call(InferenceOutcome::Success, Some(5));
+        let estimated = InferenceView { is_estimate: true, ..counted.clone() };
+
+        assert_eq!((&*cost(&counted), &*cost(&estimated)), ("0.000005", "~0.000005"));
     }
 }

@@ -1,19 +1,26 @@
 //! `creds`: credentials for providers. Secrets come from standard input or a hidden prompt, never from
 //! the command line, and are never shown.
 
+mod expiry;
+
 use std::io::{self, IsTerminal as _, Read as _};
 
 use clap::{Args, Subcommand};
 use cynode_domain::ids::CredentialId;
 use cynode_domain::model::{CredentialKind, CredentialOwner};
-use cynode_wire::credentials::{CredentialView, GivenSecret, RotateCredential, SetCredential};
+use cynode_wire::changes::ChangeQuery;
+use cynode_wire::credentials::{
+    CredentialView, Expiry, GivenSecret, RotateCredential, SetCredential, UpdateCredential,
+};
 use serde_json::json;
 
+use self::expiry::Until;
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, groups, history, table};
 
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
@@ -26,10 +33,41 @@ pub enum CredsCommand {
     ///
     /// Example: `cynork creds set anthropic --system < key.txt`
     Set(SetArgs),
+    /// Show one credential, without its secret.
+    #[command(visible_alias = "get")]
+    Show {
+        /// The credential, by id, or by provider if there is one for it.
+        credential: String,
+    },
+    /// Keep a credential, but do not use it.
+    Disable {
+        /// The credential, by id, or by provider if there is one for it.
+        credential: String,
+    },
+    /// Use a credential again.
+    Enable {
+        /// The credential, by id, or by provider if there is one for it.
+        credential: String,
+    },
     /// Replace the secret of a credential; asks for it, or reads it from standard input.
+    ///
+    /// Until when it is used stays as it is, unless --expires says otherwise.
     Rotate {
         /// The credential, by id, or by provider if there is one for it.
         credential: String,
+        /// Until when the new secret is used: 2027-01-31, 90d, or never [default: as before].
+        #[arg(long, value_name = "WHEN", value_parser = expiry::parse)]
+        expires: Option<Until>,
+    },
+    /// Show who set, changed and removed a credential, newest first.
+    ///
+    /// Without a credential: the changes of all of them. Administrators only.
+    History {
+        /// The credential, by id, or by provider if there is one for it.
+        credential: Option<String>,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
     },
     /// Remove a credential.
     Remove {
@@ -49,11 +87,17 @@ pub struct SetArgs {
     #[arg(long, default_value = "default")]
     name: String,
     /// For everybody who has none of their own. Administrators only.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "group")]
     system: bool,
+    /// For the members of a group, by name or id, who have none of their own. Administrators only.
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// What it is: `api_key`, `oauth_token` or `bearer_token`.
     #[arg(long = "type", value_name = "TYPE", default_value = "api_key")]
     kind: CredentialKind,
+    /// Until when it is used: 2027-01-31, 90d, or never.
+    #[arg(long, value_name = "WHEN", default_value = "never", value_parser = expiry::parse)]
+    expires: Until,
 }
 
 /// Does what the command says.
@@ -64,21 +108,38 @@ pub(crate) async fn run(command: CredsCommand, app: &mut App) -> Result<(), Fail
             return app.out.show(&all, |all, look| render(all, look));
         }
         CredsCommand::Set(args) => {
-            let owner = if args.system { CredentialOwner::System } else { CredentialOwner::User };
+            let (owner, owner_id) = match &args.group {
+                Some(group) => {
+                    let id = groups::id_of(app, group).await?;
+                    (CredentialOwner::Group, Some(id.as_uuid()))
+                }
+                None if args.system => (CredentialOwner::System, None),
+                None => (CredentialOwner::User, None),
+            };
             let body = SetCredential {
                 owner_type: Some(owner),
-                owner_id: None,
+                owner_id,
                 provider: args.provider,
                 name: Some(args.name),
                 credential_type: Some(args.kind),
+                expires_at: args.expires.expiry(app.out.look().now).into(),
                 secret: secret()?,
-                expires_at: None,
             };
             app.session.call(async |client| client.credential_set(&body).await).await?
         }
-        CredsCommand::Rotate { credential } => {
+        CredsCommand::Show { credential } => {
             let id = find(&credential, &list(app).await?)?;
-            let body = RotateCredential { secret: secret()?, expires_at: None };
+            let view = app.session.call(async |client| client.credential_get(id).await).await?;
+            return app.out.show(&view, render_one);
+        }
+        CredsCommand::Disable { credential } => switch(&credential, false, app).await?,
+        CredsCommand::Enable { credential } => switch(&credential, true, app).await?,
+        CredsCommand::History { credential, page } => return history(credential, page, app).await,
+        CredsCommand::Rotate { credential, expires } => {
+            let id = find(&credential, &list(app).await?)?;
+            let now = app.out.look().now;
+            let expires_at = expires.map_or(Expiry::Kept, |until| until.expiry(now));
+            let body = RotateCredential { secret: secret()?, expires_at };
             app.session.call(async |client| client.credential_rotate(id, &body).await).await?
         }
         CredsCommand::Remove { credential } => {
@@ -104,6 +165,32 @@ pub(crate) async fn run(command: CredsCommand, app: &mut App) -> Result<(), Fail
 
 async fn list(app: &mut App) -> Result<Vec<CredentialView>, Failure> {
     app.session.call(async |client| client.credential_list().await).await
+}
+
+async fn switch(
+    credential: &str,
+    is_active: bool,
+    app: &mut App,
+) -> Result<CredentialView, Failure> {
+    let id = find(credential, &list(app).await?)?;
+    let body = UpdateCredential { is_active: Some(is_active), ..UpdateCredential::default() };
+    app.session.call(async |client| client.credential_update(id, &body).await).await
+}
+
+async fn history(
+    credential: Option<String>,
+    page: HistoryArgs,
+    app: &mut App,
+) -> Result<(), Failure> {
+    let query = page.page();
+    let page = if let Some(credential) = credential {
+        let id = find(&credential, &list(app).await?)?;
+        app.session.call(async |client| client.credential_changes(id, &query).await).await?
+    } else {
+        let query = ChangeQuery::of("api_credential", query);
+        app.session.call(async |client| client.access_changes(&query).await).await?
+    };
+    history::show(&page, app)
 }
 
 /// The secret: typed without being shown, or from standard input.
@@ -139,20 +226,40 @@ fn find(wanted: &str, all: &[CredentialView]) -> Result<CredentialId, Failure> {
     }
 }
 
+fn state(view: &CredentialView, look: Look) -> String {
+    match view.expires_at {
+        _ if !view.is_active => "disabled".to_owned(),
+        Some(end) if end <= look.now => "expired".to_owned(),
+        Some(end) => format!("until {}", end.format("%Y-%m-%d %H:%M")),
+        None => "active".to_owned(),
+    }
+}
+
+fn render_one(view: &CredentialView, look: Look) -> String {
+    let pairs = [
+        ("credential", Some(view.id.to_string())),
+        ("provider", Some(view.provider.clone())),
+        ("name", Some(view.name.clone())),
+        ("owner", Some(view.owner_type.to_string())),
+        ("owner id", view.owner_id.map(|id| id.to_string())),
+        ("type", Some(view.credential_type.to_string())),
+        ("state", Some(state(view, look))),
+        ("key", Some(view.key_id.clone())),
+        ("version", Some(view.version.to_string())),
+        ("set", Some(age::ago(look.now, view.updated_at))),
+        ("set by", view.updated_by.map(|id| id.to_string())),
+    ];
+    table::pairs(&pairs, look)
+}
+
 fn render(all: &[CredentialView], look: Look) -> String {
     let rows = all.iter().map(|view| {
-        let state = match view.expires_at {
-            _ if !view.is_active => "inactive".to_owned(),
-            Some(end) if end <= look.now => "expired".to_owned(),
-            Some(end) => format!("until {}", end.format("%Y-%m-%d %H:%M")),
-            None => "active".to_owned(),
-        };
         vec![
             view.provider.clone(),
             view.name.clone(),
             view.owner_type.to_string(),
             view.credential_type.to_string(),
-            state,
+            state(view, look),
             view.key_id.clone(),
             age::ago(look.now, view.updated_at),
             view.id.to_string(),

@@ -1,22 +1,24 @@
 //! `prefs`: preferences, wishes about how work is done.
 
 use clap::{Args, Subcommand};
-use cynode_domain::ids::{ProjectId, TaskId};
+use cynode_domain::ids::{GroupId, ProjectId, TaskId};
 use cynode_domain::preference::ScopeKind;
-use cynode_wire::page::{MAX_LIMIT, Page};
+use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::preferences::{
-    EffectiveQuery, EffectiveView, PreferenceQuery, PreferenceScope, PreferenceView, PutPreference,
+    EffectiveQuery, EffectiveView, PreferenceChangesQuery, PreferenceQuery, PreferenceScope,
+    PreferenceView, PutPreference,
 };
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, groups, history, table};
 
-/// Wishes about how work is done. A task's win over its project's, those over your own, and those over
-/// the system's.
+/// Wishes about how work is done. A task's win over its project's, those over your own, those over a
+/// group's, and those over the system's.
 #[derive(Debug, Subcommand)]
 pub enum PrefsCommand {
     /// List the preferences of one scope.
@@ -59,6 +61,17 @@ pub enum PrefsCommand {
         #[command(flatten)]
         scope: ScopeArgs,
     },
+    /// Show who changed a preference, newest first.
+    History {
+        /// The key.
+        key: String,
+        /// Whose.
+        #[command(flatten)]
+        scope: ScopeArgs,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
+    },
     /// Show what holds, and where each value comes from.
     Effective {
         /// For a task.
@@ -71,12 +84,15 @@ pub enum PrefsCommand {
 }
 
 /// Whose preferences: your own without any of these.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
     /// The system's, which hold for everybody.
     #[arg(long)]
     system: bool,
+    /// A group's, by name or id. Its members read them, administrators write them.
+    #[arg(long = "group", value_name = "GROUP")]
+    of_group: Option<String>,
     /// A project's.
     #[arg(long = "project", value_name = "ID")]
     of_project: Option<ProjectId>,
@@ -86,9 +102,18 @@ pub struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    fn scope(self) -> PreferenceScope {
+    async fn scope(&self, app: &mut App) -> Result<PreferenceScope, Failure> {
+        let group = match &self.of_group {
+            Some(group) => Some(groups::id_of(app, group).await?),
+            None => None,
+        };
+        Ok(self.with_group(group))
+    }
+
+    fn with_group(&self, group: Option<GroupId>) -> PreferenceScope {
         let (kind, id) = match self {
             Self { system: true, .. } => (ScopeKind::System, None),
+            Self { of_group: Some(_), .. } => (ScopeKind::Group, group.map(GroupId::as_uuid)),
             Self { of_project: Some(project), .. } => (ScopeKind::Project, Some(project.as_uuid())),
             Self { of_task: Some(task), .. } => (ScopeKind::Task, Some(task.as_uuid())),
             Self { .. } => (ScopeKind::User, None),
@@ -109,8 +134,15 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Fail
             let view = app.session.call(async |c| c.preference_effective(&query).await).await?;
             return app.out.show(&view, render_effective);
         }
+        PrefsCommand::History { key, scope, page } => {
+            let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
+            let PageQuery { limit, cursor } = page.page();
+            let query = PreferenceChangesQuery { scope_type, scope_id, limit, cursor };
+            let page = app.session.call(async |c| c.preference_changes(&key, &query).await).await?;
+            return history::show(&page, app);
+        }
         PrefsCommand::Unset { key, scope } => {
-            let scope = scope.scope();
+            let scope = scope.scope(app).await?;
             app.session.call(async |client| client.preference_remove(&key, &scope).await).await?;
             if app.out.format == Format::Json {
                 app.out.json(&json!({"key": key, "removed": true}))?;
@@ -119,11 +151,11 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Fail
             return Ok(());
         }
         PrefsCommand::Get { key, scope } => {
-            let scope = scope.scope();
+            let scope = scope.scope(app).await?;
             app.session.call(async |client| client.preference_get(&key, &scope).await).await?
         }
         PrefsCommand::Set { key, value, scope, reason } => {
-            let PreferenceScope { scope_type, scope_id } = scope.scope();
+            let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
             let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
             let body = PutPreference {
                 scope_type,
@@ -144,7 +176,7 @@ async fn every(
     scope: ScopeArgs,
     prefix: String,
 ) -> Result<Vec<PreferenceView>, Failure> {
-    let PreferenceScope { scope_type, scope_id } = scope.scope();
+    let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
     let (prefix, limit) = (Some(prefix), Some(MAX_LIMIT));
     let mut query = PreferenceQuery { scope_type, scope_id, prefix, limit, cursor: None };
     let mut all = vec![];
@@ -233,8 +265,14 @@ mod tests {
         let of_project = ScopeArgs { of_project: Some(project), ..ScopeArgs::default() };
         let of_system = ScopeArgs { system: true, ..ScopeArgs::default() };
 
-        assert_eq!(ScopeArgs::default().scope().scope_type, Some(ScopeKind::User));
-        assert_eq!(of_system.scope().scope_type, Some(ScopeKind::System));
-        assert_eq!(of_project.scope().scope_id, Some(project.as_uuid()));
+        let of_group = ScopeArgs { of_group: Some("a".to_owned()), ..ScopeArgs::default() };
+        let group = GroupId::generate();
+
+        assert_eq!(ScopeArgs::default().with_group(None).scope_type, Some(ScopeKind::User));
+        assert_eq!(of_system.with_group(None).scope_type, Some(ScopeKind::System));
+        assert_eq!(of_project.with_group(None).scope_id, Some(project.as_uuid()));
+        let of_group = of_group.with_group(Some(group));
+        assert_eq!(of_group.scope_type, Some(ScopeKind::Group));
+        assert_eq!(of_group.scope_id, Some(group.as_uuid()));
     }
 }

@@ -2,14 +2,16 @@
 
 use clap::{Args, Subcommand};
 use cynode_domain::model::{ProviderKind, ProviderUse};
+use cynode_wire::changes::ChangeQuery;
 use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, history, table};
 
 /// See which models there are, and say who offers them.
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,14 @@ pub enum ModelsCommand {
     RemoveProvider {
         /// The provider.
         name: String,
+    },
+    /// Show who added, replaced and removed providers, newest first. Administrators only.
+    History {
+        /// The provider; without it, the changes of all of them.
+        name: Option<String>,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
     },
     /// Ask a provider what it offers, with the credential that your calls would use. Administrators only.
     Test {
@@ -101,6 +111,16 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut App) -> Result<(), Fai
             }
             app.out.say(&format!("provider {name} is removed"));
             Ok(())
+        }
+        ModelsCommand::History { name, page } => {
+            let query = page.page();
+            let page = if let Some(name) = name {
+                app.session.call(async |c| c.provider_changes(&name, &query).await).await?
+            } else {
+                let query = ChangeQuery::of("model_provider", query);
+                app.session.call(async |client| client.access_changes(&query).await).await?
+            };
+            history::show(&page, app)
         }
         ModelsCommand::Test { name } => {
             let tried = app.session.call(async |client| client.provider_test(&name).await).await?;

@@ -1,11 +1,12 @@
 //! `rules` and `access`: what the installation allows, and why something is allowed or not.
 
 use clap::{Args, Subcommand};
-use cynode_domain::ids::RuleId;
+use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::model::{CALL, OPERATION};
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::rules::{Conditions, Subject};
 use cynode_domain::policy::{Effect, Principal};
+use cynode_wire::changes::ChangeQuery;
 use cynode_wire::rules::{CreateRule, RuleView};
 use cynode_wire::tools::{ExplainAccess, ExplainView, StageVerdict};
 use serde_json::json;
@@ -13,8 +14,9 @@ use serde_json::json;
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::table;
+use crate::{groups, history, table};
 
 /// What the installation allows. Silence is no, and one rule that denies outweighs all that allow.
 #[derive(Debug, Subcommand)]
@@ -25,6 +27,14 @@ pub enum RulesCommand {
     ///
     /// Example: `cynork rules add allow 'web.*' --for agent:pm`
     Add(AddArgs),
+    /// Show who made and removed rules, newest first. Administrators only.
+    History {
+        /// The rule's id; without it, the changes of all of them.
+        rule: Option<RuleId>,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
+    },
     /// Remove a rule.
     Remove {
         /// The rule's id.
@@ -40,9 +50,9 @@ pub struct AddArgs {
     /// Which tools, such as `db.*`; or which model providers, such as `anthropic/*`, with
     /// `--action api.call`.
     tools: Pattern,
-    /// For whom: system, agent:TYPE, user:ID, group:ID, project:ID or task:ID.
-    #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = subject)]
-    subject: Subject,
+    /// For whom: system, agent:TYPE, user:ID, group:NAME, project:ID or task:ID.
+    #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = named)]
+    subject: Named,
     /// Only when called by: pm, pa, sandbox or user. May be given several times.
     #[arg(long, value_name = "CALLER")]
     caller: Vec<Principal>,
@@ -92,8 +102,12 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
         }
         RulesCommand::Add(args) => {
             let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL);
+            let subject = match args.subject {
+                Named::Subject(subject) => subject,
+                Named::Group(name) => Subject::Group(groups::id_of(app, &name).await?),
+            };
             let body = CreateRule {
-                subject: args.subject,
+                subject,
                 action: args.action,
                 resource_type: is_call.then(|| OPERATION.parse()).transpose().ok().flatten(),
                 resource_pattern: args.tools,
@@ -103,6 +117,16 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
             };
             let rule = app.session.call(async |client| client.rule_create(&body).await).await?;
             app.out.show(&rule, |rule, look| render(std::slice::from_ref(rule), look))
+        }
+        RulesCommand::History { rule, page } => {
+            let query = page.page();
+            let page = if let Some(rule) = rule {
+                app.session.call(async |client| client.rule_changes(rule, &query).await).await?
+            } else {
+                let query = ChangeQuery::of("access_control_rule", query);
+                app.session.call(async |client| client.access_changes(&query).await).await?
+            };
+            history::show(&page, app)
         }
         RulesCommand::Remove { rule } => {
             app.session.call(async |client| client.rule_remove(rule).await).await?;
@@ -129,6 +153,24 @@ pub(crate) async fn run_access(command: AccessCommand, app: &mut App) -> Result<
     app.out.show(&view, render_stages)
 }
 
+/// A subject as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Named {
+    /// By id.
+    Subject(Subject),
+    /// A group by its name.
+    Group(String),
+}
+
+fn named(text: &str) -> Result<Named, String> {
+    match text.strip_prefix("group:") {
+        Some(name) if !name.is_empty() && name.parse::<GroupId>().is_err() => {
+            Ok(Named::Group(name.to_owned()))
+        }
+        Some(_) | None => subject(text).map(Named::Subject),
+    }
+}
+
 /// `agent:pm`, `user:…`: the way rules are written on the command line.
 fn subject(text: &str) -> Result<Subject, String> {
     let (kind, id) = match text.split_once(':') {
@@ -136,7 +178,7 @@ fn subject(text: &str) -> Result<Subject, String> {
         None => (text, None),
     };
     serde_json::from_value(json!({"subject_type": kind, "subject_id": id})).map_err(|_| {
-        "use system, agent:pm, agent:pa, agent:sandbox, user:ID, group:ID, project:ID or task:ID"
+        "use system, agent:pm, agent:pa, agent:sandbox, user:ID, group:NAME, project:ID or task:ID"
             .to_owned()
     })
 }
@@ -197,6 +239,10 @@ mod tests {
             assert_eq!(subject_text(subject(&text).unwrap()), text);
         }
         assert_eq!(subject("agent:sandbox").unwrap(), Subject::Agent(AgentType::Sandbox));
+        assert_eq!(named("group:writers"), Ok(Named::Group("writers".to_owned())));
+        let of_group = Subject::Group(id.parse().unwrap());
+        assert_eq!(named(&format!("group:{id}")), Ok(Named::Subject(of_group)));
+        assert!(named("group:").is_err());
         for odd in ["agent:root", "user:ada", "everybody", "user"] {
             assert!(subject(odd).unwrap_err().starts_with("use system"), "{odd}");
         }

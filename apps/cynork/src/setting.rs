@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, history, table};
 
 /// Settings of the installation.
 #[derive(Debug, Subcommand)]
@@ -33,6 +34,14 @@ pub enum SettingsCommand {
         #[arg(long)]
         reason: Option<String>,
     },
+    /// Show who changed a setting, newest first. Administrators only.
+    History {
+        /// The setting.
+        key: String,
+        /// How much of it.
+        #[command(flatten)]
+        page: HistoryArgs,
+    },
     /// Remove a setting. Administrators only.
     Remove {
         /// The setting.
@@ -46,6 +55,11 @@ pub(crate) async fn run(command: SettingsCommand, app: &mut App) -> Result<(), F
         SettingsCommand::List => {
             let page = Page { items: every(app).await?, next_cursor: None };
             return app.out.show(&page, |page, look| render(&page.items, look));
+        }
+        SettingsCommand::History { key, page } => {
+            let query = page.page();
+            let page = app.session.call(async |c| c.setting_changes(&key, &query).await).await?;
+            return history::show(&page, app);
         }
         SettingsCommand::Remove { key } => {
             app.session.call(async |client| client.setting_remove(&key).await).await?;

@@ -5,10 +5,11 @@ use axum::extract::State;
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_ops::preferences::{PreferenceError, Preferences, Subject};
 use cynode_runtime::problem::Kind;
+use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::preferences::{
-    EffectiveQuery, EffectiveView, PreferenceKey, PreferenceQuery, PreferenceScope, PreferenceView,
-    PutPreference, RemovePreference, WritePreference,
+    EffectiveQuery, EffectiveView, PreferenceChangesQuery, PreferenceKey, PreferenceQuery,
+    PreferenceScope, PreferenceView, PutPreference, RemovePreference, WritePreference,
 };
 use cynode_wire::problem::Problem;
 use http::StatusCode;
@@ -26,6 +27,7 @@ pub(crate) fn routes(preferences: Preferences) -> OpenApiRouter {
         .routes(routes!(put))
         .routes(routes!(remove))
         .routes(routes!(effective))
+        .routes(routes!(changes))
         .with_state(preferences)
 }
 
@@ -109,6 +111,21 @@ async fn effective(
         (None, None) => Subject::Caller,
     };
     Ok(Json(preferences.effective(&caller, subject, true).await?))
+}
+
+/// Who changed a preference, newest first: for whoever may write it.
+#[utoipa::path(get, path = "/v1/preferences/{key}/changes", tag = "preferences",
+    params(("key" = String, Path), PreferenceChangesQuery),
+    responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
+async fn changes(
+    State(preferences): State<Preferences>,
+    User(caller): User,
+    Segment(key): Segment<String>,
+    Params(query): Params<PreferenceChangesQuery>,
+) -> Result<Json<Page<ChangeView>>, ApiError> {
+    let PreferenceChangesQuery { scope_type, scope_id, limit, cursor } = query;
+    let (wanted, page) = (wanted(key, scope_type, scope_id), PageQuery { limit, cursor });
+    Ok(Json(preferences.changes(&caller, wanted, &page).await?))
 }
 
 fn wanted(key: String, kind: Option<ScopeKind>, id: Option<uuid::Uuid>) -> PreferenceKey {

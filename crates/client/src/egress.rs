@@ -1,7 +1,9 @@
 //! Models: providers, credentials, the record of calls, and preferences.
 
 use cynode_domain::ids::CredentialId;
-use cynode_wire::credentials::{CredentialView, RotateCredential, RotatedKeyView, SetCredential};
+use cynode_wire::credentials::{
+    CredentialView, RotateCredential, RotatedKeyView, SetCredential, UpdateCredential,
+};
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::inferences::{InferenceQuery, InferencesView};
 use cynode_wire::page::Page;
@@ -68,6 +70,21 @@ impl Client {
     /// `POST /v1/credentials`
     pub async fn credential_set(&self, body: &SetCredential) -> Result<CredentialView, Error> {
         self.post(&["v1", "credentials"], body).await
+    }
+
+    /// `GET /v1/credentials/{credential}`
+    pub async fn credential_get(&self, credential: CredentialId) -> Result<CredentialView, Error> {
+        self.get(&["v1", "credentials", &credential.to_string()]).await
+    }
+
+    /// `PATCH /v1/credentials/{credential}`
+    pub async fn credential_update(
+        &self,
+        credential: CredentialId,
+        body: &UpdateCredential,
+    ) -> Result<CredentialView, Error> {
+        let path = ["v1", "credentials", &credential.to_string()];
+        read(send(self.request(Method::PATCH, &path).json(body)).await?).await
     }
 
     /// `POST /v1/credentials/{credential}/rotate`

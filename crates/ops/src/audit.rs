@@ -1,8 +1,9 @@
 //! The record of every tool call: written before the call is made, and never without its end.
 //!
 //! Start at [`AuditLog::begin`]: without the ticket it gives nothing may be called. Reading,
-//! verification and retention are in `look` and `keep`.
+//! verification and retention are in `look` and `keep`; `history` reads what else is on record.
 
+mod history;
 mod keep;
 mod look;
 

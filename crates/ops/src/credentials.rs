@@ -10,6 +10,7 @@ mod keys;
 mod manage;
 mod pick;
 mod seal;
+mod update;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +22,11 @@ use cynode_store::{Credential, Store};
 use cynode_wire::credentials::CredentialView;
 use secrecy::SecretString;
 
-use crate::Signals;
+use crate::{BadCursor, Signals};
 use keys::Keys;
+
+/// What the record of changes calls a credential.
+const CREDENTIAL: &str = "api_credential";
 
 /// Why an operation on credentials was refused.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +106,9 @@ pub enum CredentialError {
     /// Nothing can be sealed here.
     #[error("nothing can be sealed: {0}")]
     Seal(String),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),

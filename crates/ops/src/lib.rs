@@ -16,6 +16,7 @@ mod artifacts;
 pub mod audit;
 mod blobs;
 mod caller;
+mod changes;
 pub mod chat;
 pub mod credentials;
 pub mod decisions;

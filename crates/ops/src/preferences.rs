@@ -1,8 +1,10 @@
 //! Preferences: who may write which, and what holds for a task.
 //!
 //! Everybody reads the system's; administrators write them. A user's are the user's own, those of a
-//! project or task belong to whoever sees it. There are no groups yet, so nothing is kept for one.
+//! project or task belong to whoever sees it. Those of a group are read by its members and written by
+//! administrators.
 
+mod history;
 mod resolve;
 mod write;
 
@@ -20,7 +22,7 @@ pub(crate) use resolve::{for_project, for_task, with_sources};
 use crate::paging::PageRequest;
 use crate::projects::{self, ProjectError};
 use crate::tasks::{self, TaskError};
-use crate::{BadCursor, Caller};
+use crate::{BadCursor, Caller, groups};
 
 /// Why an operation on preferences was refused.
 #[derive(Debug, thiserror::Error)]
@@ -142,7 +144,10 @@ fn scope_of(caller: &Caller, kind: ScopeKind, id: Option<Uuid>) -> Result<Scope,
 async fn may_read(tx: &mut Tx, caller: &Caller, scope: Scope) -> Result<(), PreferenceError> {
     match scope {
         Scope::System => Ok(()),
-        Scope::Group(_) => Err(PreferenceError::Forbidden("there are no groups yet")),
+        Scope::Group(group) if groups::may_read(tx, caller, group).await? => Ok(()),
+        Scope::Group(_) => Err(PreferenceError::Forbidden(
+            "there is no such group, or its preferences are not yours to see",
+        )),
         Scope::User(user) => own(caller, user),
         Scope::Project(project) => {
             Ok(projects::find(tx, caller, &project.to_string()).await.map(drop)?)

@@ -7,15 +7,21 @@ use cynode_domain::policy::pattern::{BadPattern, Pattern};
 use cynode_domain::policy::rules::{Conditions, INVOKE, Rule, Subject, TOOL};
 use cynode_domain::policy::{Effect, Principal};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{AccessChange, RuleStore, Setting, SettingStore, Store, StoredRule, Tx};
+use cynode_store::{
+    AccessChange, GroupStore, RuleStore, Setting, SettingStore, Store, StoredRule, Tx,
+};
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::rules::{CreateRule, RuleView};
 use serde_json::json;
 
 use crate::signals::Topic;
-use crate::{Caller, Signals};
+use crate::{BadCursor, Caller, Signals, changes};
 
 /// Says that the rules of a new installation were written; without it they are written again.
 const SEEDED: &str = "access.rules.seeded";
+/// What the record of changes calls a rule.
+const RULE: &str = "access_control_rule";
 
 /// Why an operation on rules was refused.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +32,15 @@ pub enum RuleError {
     /// Only administrators may do this.
     #[error("only an administrator may do this")]
     NotAdmin,
+    /// The group of the rule does not exist.
+    #[error("there is no such group")]
+    NoGroup,
     /// The pattern is none.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
@@ -86,6 +98,12 @@ impl Rules {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
+                    // A rule about nobody would look as if it held.
+                    if let Subject::Group(group) = row.rule.subject
+                        && tx.group_get(group).await?.is_none()
+                    {
+                        return Err(RuleError::NoGroup);
+                    }
                     tx.rule_insert(&row).await?;
                     record(tx, &by, "rule.create", &row, now).await
                 })
@@ -93,6 +111,18 @@ impl Rules {
             .await?;
         self.signals.send(Topic::Policy);
         Ok(view(stored))
+    }
+
+    /// Who made and removed a rule, newest first. Administrators only; a rule that is gone keeps its
+    /// history.
+    pub async fn changes(
+        &self,
+        caller: &Caller,
+        id: RuleId,
+        query: &PageQuery,
+    ) -> Result<Page<ChangeView>, RuleError> {
+        admin(caller)?;
+        changes::of_access(&self.store, changes::of_one(RULE, &id.to_string()), query).await
     }
 
     /// Removes a rule. Administrators only.
@@ -129,7 +159,7 @@ async fn record(
     let change = AccessChange {
         by: Some(by.user),
         action,
-        resource_type: "access_control_rule",
+        resource_type: RULE,
         resource: id.to_string(),
         allowed: true,
         reason: Some(format!("{effect} {subject:?} {resource}")),

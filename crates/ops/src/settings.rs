@@ -1,13 +1,16 @@
 //! Settings of the installation.
 
+use cynode_domain::ids::ChangeId;
+use cynode_domain::known::{self, Place};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Setting, SettingChange, SettingStore, Store};
+use cynode_store::{ChangeStore, Setting, SettingChange, SettingStore, Store};
+use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::settings::{SetSetting, SettingView};
 
 use crate::paging::PageRequest;
 use crate::signals::Topic;
-use crate::{BadCursor, Caller, Signals};
+use crate::{BadCursor, Caller, Signals, changes};
 
 const MAX_KEY_BYTES: usize = 200;
 const MAX_VALUE_BYTES: usize = 64 * 1024;
@@ -84,6 +87,29 @@ impl Settings {
             .await?;
         let found = found.into_iter().find(|setting| setting.key == key);
         found.map(view).ok_or_else(|| not_found(key))
+    }
+
+    /// Who changed a setting, newest first. Administrators only; a setting that is gone keeps its
+    /// history.
+    pub async fn changes(
+        &self,
+        caller: &Caller,
+        key: &str,
+        query: &PageQuery,
+    ) -> Result<Page<ChangeView>, SettingError> {
+        admin(caller)?;
+        let request = PageRequest::<ChangeId>::check(query)?;
+        let (key, before, fetch) = (key.to_owned(), request.before, request.fetch);
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let found = tx.setting_changes(&key, before, fetch).await?;
+                    Ok::<_, SettingError>(changes::named(tx, found).await?)
+                })
+            })
+            .await?;
+        Ok(changes::page(&request, found))
     }
 
     /// Sets a setting. Administrators only.
@@ -178,14 +204,17 @@ fn not_found(key: &str) -> SettingError {
 
 fn check(key: &str, request: &SetSetting) -> Result<(), SettingError> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if !(1..=MAX_KEY_BYTES).contains(&key.len()) || !key.chars().all(is_known) {
+    // A key of dots alone cannot be named in an address.
+    let is_named = !key.chars().all(|c| c == '.');
+    if !is_named || key.len() > MAX_KEY_BYTES || !key.chars().all(is_known) {
         let rule = format!("a key has 1 to {MAX_KEY_BYTES} letters, digits, and . _ -");
         return Err(SettingError::Invalid(rule));
     }
     if request.value.to_string().len() > MAX_VALUE_BYTES {
         return Err(SettingError::Invalid(format!("a value has {MAX_VALUE_BYTES} bytes at most")));
     }
-    Ok(())
+    known::check(Place::Setting, key, &request.value)
+        .map_err(|fault| SettingError::Invalid(fault.to_string()))
 }
 
 fn view(setting: Setting) -> SettingView {

@@ -1,8 +1,9 @@
-//! The record of every tool call: who called what, and what came of it. Never with what.
+//! The record of every tool call and every chat: who asked, and what came of it. Never with what.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
-    CallId, ChainId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId,
+    CallId, ChainId, ChatTurnId, GroupId, JobId, ProjectId, RunId, TaskId, ThreadId, TokenId,
+    UserId,
 };
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 use serde::{Deserialize, Serialize};
@@ -116,4 +117,49 @@ pub struct ChainView {
     pub head: String,
     /// What is wrong, first fault first; at most a hundred.
     pub faults: Vec<String>,
+}
+
+/// Which requests to chat are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ChatRecordQuery {
+    /// Of this user; administrators only see those of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    /// How many items, 1 to 200; 50 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the page before; absent for the first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// How one request to chat went: never what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ChatRecordView {
+    /// The request.
+    pub id: ChatTurnId,
+    /// When it came.
+    pub created_at: DateTime<Utc>,
+    /// Who asked.
+    pub user_id: UserId,
+    /// In which project, if that became known.
+    pub project_id: Option<ProjectId>,
+    /// In which thread, if it came that far.
+    pub thread_id: Option<ThreadId>,
+    /// Which model was asked.
+    pub model: String,
+    /// `success`, `error`, `canceled` or `timeout`.
+    pub outcome: String,
+    /// What a client was told went wrong.
+    pub error_code: Option<String>,
+    /// Whether secrets were taken out of it.
+    pub redaction_applied: bool,
+    /// The sorts of secrets that were taken out.
+    pub redaction_kinds: Vec<String>,
+    /// How long it took.
+    pub duration_ms: i64,
+    /// Finds the request in the logs.
+    pub request_id: String,
 }

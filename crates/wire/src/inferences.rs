@@ -1,9 +1,9 @@
 //! The record of calls to models, and what they cost.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
+use cynode_domain::ids::{CredentialId, InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::model::InferenceOutcome;
-use cynode_domain::policy::Principal;
+use cynode_domain::policy::{Effect, Principal};
 use serde::{Deserialize, Serialize};
 
 use crate::page::Page;
@@ -43,6 +43,9 @@ pub struct InferenceView {
     pub output_tokens: Option<i64>,
     /// The cost in millionths of a US dollar; nothing if it is not known.
     pub cost_micro_usd: Option<i64>,
+    /// Whether the cost is an estimate, because nobody counted or the call is still open.
+    #[serde(default)]
+    pub is_estimate: bool,
     /// How long it took.
     pub latency_ms: i64,
     /// How long it took until the first piece of a streamed answer.
@@ -97,4 +100,28 @@ pub struct InferencesView {
     pub calls: Page<InferenceView>,
     /// Sums over all of them.
     pub totals: InferenceTotals,
+}
+
+/// One decision about a call to a model: whether a provider may be asked, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct EgressDecisionView {
+    /// When it was decided.
+    pub decided_at: DateTime<Utc>,
+    /// What was asked for: `provider/operation`.
+    pub resource: String,
+    /// Whether it was let through.
+    pub decision: Effect,
+    /// By what: a rule with its id, what the provider's entry says, or a preference.
+    pub reason: String,
+    /// With which credential; nothing if none was sent.
+    pub credential_id: Option<CredentialId>,
+}
+
+/// `GET /v1/brain/calls/{call}`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct InferenceDetailView {
+    /// The call.
+    pub call: InferenceView,
+    /// What was decided about it, in order: one entry for each provider that was thought of.
+    pub decisions: Vec<EgressDecisionView>,
 }

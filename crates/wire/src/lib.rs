@@ -10,6 +10,7 @@ pub mod apmas;
 pub mod artifacts;
 pub mod audit;
 pub mod auth;
+pub mod changes;
 pub mod continuing;
 pub mod credentials;
 pub mod decisions;

@@ -71,6 +71,25 @@ pub struct PreferenceView {
     pub updated_at: DateTime<Utc>,
 }
 
+/// Which changes of a preference are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PreferenceChangesQuery {
+    /// `system`, `group`, `user`, `project` or `task`; `user` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope_type: Option<ScopeKind>,
+    /// The id of the group, user, project or task; the caller when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope_id: Option<Uuid>,
+    /// How many items, 1 to 200; 50 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the page before; absent for the first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
 /// Where an effective preference comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PreferenceSource {

@@ -4,20 +4,27 @@ use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::CredentialId;
 use cynode_ops::credentials::Credentials;
-use cynode_wire::credentials::{CredentialView, RotateCredential, RotatedKeyView, SetCredential};
+use cynode_wire::changes::ChangeView;
+use cynode_wire::credentials::{
+    CredentialView, RotateCredential, RotatedKeyView, SetCredential, UpdateCredential,
+};
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Segment};
+use crate::extract::{Body, Params, Segment};
 use crate::identity::User;
 
 pub(crate) fn routes(credentials: Credentials) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(set))
+        .routes(routes!(get))
+        .routes(routes!(update))
+        .routes(routes!(changes))
         .routes(routes!(rotate))
         .routes(routes!(remove))
         .routes(routes!(rotate_key))
@@ -45,7 +52,45 @@ async fn set(
     Ok((StatusCode::CREATED, Json(credentials.set(&caller, body).await?)))
 }
 
-/// Replaces the secret of a credential.
+/// One credential, without its secret.
+#[utoipa::path(get, path = "/v1/credentials/{credential}", tag = "credentials",
+    params(("credential" = CredentialId, Path)),
+    responses((status = 200, body = CredentialView), (status = "4XX", body = Problem)))]
+async fn get(
+    State(credentials): State<Credentials>,
+    User(caller): User,
+    Segment(credential): Segment<CredentialId>,
+) -> Result<Json<CredentialView>, ApiError> {
+    Ok(Json(credentials.get(&caller, credential).await?))
+}
+
+/// Says whether a credential is used, and until when. Its secret stays.
+#[utoipa::path(patch, path = "/v1/credentials/{credential}", tag = "credentials",
+    request_body = UpdateCredential, params(("credential" = CredentialId, Path)),
+    responses((status = 200, body = CredentialView), (status = "4XX", body = Problem)))]
+async fn update(
+    State(credentials): State<Credentials>,
+    User(caller): User,
+    Segment(credential): Segment<CredentialId>,
+    Body(body): Body<UpdateCredential>,
+) -> Result<Json<CredentialView>, ApiError> {
+    Ok(Json(credentials.update(&caller, credential, body).await?))
+}
+
+/// Who set, changed and removed a credential, newest first: for its owner and administrators.
+#[utoipa::path(get, path = "/v1/credentials/{credential}/changes", tag = "credentials",
+    params(("credential" = CredentialId, Path), PageQuery),
+    responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
+async fn changes(
+    State(credentials): State<Credentials>,
+    User(caller): User,
+    Segment(credential): Segment<CredentialId>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<ChangeView>>, ApiError> {
+    Ok(Json(credentials.changes(&caller, credential, &query).await?))
+}
+
+/// Replaces the secret of a credential; until when it is used stays, unless the request says otherwise.
 #[utoipa::path(post, path = "/v1/credentials/{credential}/rotate", tag = "credentials",
     request_body = RotateCredential, params(("credential" = CredentialId, Path)),
     responses((status = 200, body = CredentialView), (status = "4XX", body = Problem)))]

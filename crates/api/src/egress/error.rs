@@ -14,7 +14,7 @@ impl From<CredentialError> for ApiError {
             E::NotFound => Self::new(Kind::NotFound, detail),
             E::Exists { .. } | E::Conflict => Self::new(Kind::Conflict, detail),
             E::Forbidden(_) => Self::new(Kind::Forbidden, detail),
-            E::Invalid(_) => Self::new(Kind::Validation, detail),
+            E::Invalid(_) | E::Page(_) => Self::new(Kind::Validation, detail),
             // Whoever sets credentials must hear what to do about the key.
             E::KeyMissing { .. }
             | E::KeyUnknown { .. }
@@ -36,7 +36,7 @@ impl From<ProviderAdminError> for ApiError {
             E::NotFound(_) => Self::new(Kind::NotFound, detail),
             E::NotAdmin => Self::new(Kind::Forbidden, detail),
             E::Conflict => Self::new(Kind::Conflict, detail),
-            E::Invalid(_) | E::Address(_) => Self::new(Kind::Validation, detail),
+            E::Invalid(_) | E::Address(_) | E::Page(_) => Self::new(Kind::Validation, detail),
             E::Egress(error) => error.into(),
             E::Store(error) => error.into(),
         }
@@ -47,6 +47,7 @@ impl From<CallsError> for ApiError {
     fn from(error: CallsError) -> Self {
         let detail = error.to_string();
         match error {
+            CallsError::NotFound => Self::new(Kind::NotFound, detail),
             CallsError::Page(_) => Self::new(Kind::Validation, detail),
             CallsError::Store(error) => error.into(),
         }
@@ -58,7 +59,7 @@ impl From<EgressError> for ApiError {
         use EgressError as E;
         let detail = error.to_string();
         match error {
-            E::NoProvider | E::NoCredential { .. } | E::Provider { .. } => {
+            E::NoProvider | E::NoCredential { .. } | E::Provider { .. } | E::GivenUp(_) => {
                 Self::new(Kind::Unavailable, detail)
             }
             E::UnknownModel(_) => Self::new(Kind::NotFound, detail),

@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_ops::egress::Egress;
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use http::StatusCode;
@@ -10,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Segment};
+use crate::extract::{Body, Params, Segment};
 use crate::identity::User;
 
 pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
@@ -19,6 +21,7 @@ pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
         .routes(routes!(put))
         .routes(routes!(remove))
         .routes(routes!(test))
+        .routes(routes!(changes))
         .routes(routes!(models))
         .with_state(egress)
 }
@@ -70,6 +73,19 @@ async fn test(
     Segment(name): Segment<String>,
 ) -> Result<Json<ProviderTestView>, ApiError> {
     Ok(Json(egress.test_provider(&caller, &name).await?))
+}
+
+/// Who added, replaced and removed a provider, newest first. Administrators only.
+#[utoipa::path(get, path = "/v1/model-providers/{name}/changes", tag = "models",
+    params(("name" = String, Path), PageQuery),
+    responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
+async fn changes(
+    State(egress): State<Egress>,
+    User(caller): User,
+    Segment(name): Segment<String>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<ChangeView>>, ApiError> {
+    Ok(Json(egress.provider_changes(&caller, &name, &query).await?))
 }
 
 /// The models that the caller may use.

@@ -48,7 +48,7 @@ impl From<RuleError> for ApiError {
         match error {
             E::NotFound => Self::new(Kind::NotFound, detail),
             E::NotAdmin => Self::new(Kind::Forbidden, detail),
-            E::Pattern(_) => Self::new(Kind::Validation, detail),
+            E::NoGroup | E::Pattern(_) | E::Page(_) => Self::new(Kind::Validation, detail),
             E::Store(error) => error.into(),
         }
     }

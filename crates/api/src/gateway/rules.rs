@@ -4,6 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::RuleId;
 use cynode_ops::rules::Rules;
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::rules::{CreateRule, RuleView};
 use http::StatusCode;
@@ -11,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Segment};
+use crate::extract::{Body, Params, Segment};
 use crate::identity::User;
 
 pub(crate) fn routes(rules: Rules) -> OpenApiRouter {
@@ -19,6 +21,7 @@ pub(crate) fn routes(rules: Rules) -> OpenApiRouter {
         .routes(routes!(create))
         .routes(routes!(list))
         .routes(routes!(remove))
+        .routes(routes!(changes))
         .with_state(rules)
 }
 
@@ -54,4 +57,17 @@ async fn remove(
 ) -> Result<StatusCode, ApiError> {
     rules.remove(&caller, rule).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who made and removed a rule, newest first. Administrators only.
+#[utoipa::path(get, path = "/v1/rules/{rule}/changes", tag = "rules",
+    params(("rule" = RuleId, Path), PageQuery),
+    responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
+async fn changes(
+    State(rules): State<Rules>,
+    User(caller): User,
+    Segment(rule): Segment<RuleId>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<ChangeView>>, ApiError> {
+    Ok(Json(rules.changes(&caller, rule, &query).await?))
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_ops::settings::Settings;
+use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::settings::{SetSetting, SettingView};
@@ -20,6 +21,7 @@ pub(crate) fn routes(settings: Settings) -> OpenApiRouter {
         .routes(routes!(get))
         .routes(routes!(set))
         .routes(routes!(remove))
+        .routes(routes!(changes))
         .with_state(settings)
 }
 
@@ -71,4 +73,17 @@ async fn remove(
 ) -> Result<StatusCode, ApiError> {
     settings.remove(&caller, &key, None).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who changed a setting, newest first. Administrators only.
+#[utoipa::path(get, path = "/v1/settings/{key}/changes", tag = "settings",
+    params(("key" = String, Path), PageQuery),
+    responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
+async fn changes(
+    State(settings): State<Settings>,
+    User(caller): User,
+    Segment(key): Segment<String>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page<ChangeView>>, ApiError> {
+    Ok(Json(settings.changes(&caller, &key, &query).await?))
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::CredentialId;
 use cynode_domain::model::{CredentialKind, CredentialOwner};
-use cynode_store::{AccessChange, Credential, CredentialStore, RuleStore, SettingStore, Tx};
+use cynode_store::{
+    AccessChange, Credential, CredentialStore, GroupStore, RuleStore, SettingStore, Tx,
+};
 use cynode_wire::credentials::{
-    CredentialView, GivenSecret, RotateCredential, RotatedKeyView, SetCredential,
+    CredentialView, Expiry, GivenSecret, RotateCredential, RotatedKeyView, SetCredential,
 };
 use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::keys::Keys;
-use super::{CredentialError, Credentials, seal, view};
+use super::update::end;
+use super::{CREDENTIAL, CredentialError, Credentials, seal, view};
 use crate::Caller;
 use crate::signals::Topic;
 
@@ -47,7 +50,7 @@ impl Credentials {
             sealed: vec![],
             key: String::new(),
             is_active: true,
-            expires_at: request.expires_at,
+            expires_at: end(request.expires_at, Expiry::Kept, now)?,
             version: 1,
             created_at: now,
             updated_at: now,
@@ -58,6 +61,11 @@ impl Credentials {
         let stored = row.clone();
         self.change(move |tx| {
             Box::pin(async move {
+                if let (CredentialOwner::Group, Some(id)) = (stored.owner, stored.owner_id)
+                    && tx.group_get(id.into()).await?.is_none()
+                {
+                    return Err(CredentialError::Invalid("there is no such group".to_owned()));
+                }
                 if !tx.credential_insert(&stored).await? {
                     let Credential { provider, name, .. } = stored;
                     return Err(CredentialError::Exists { provider, name });
@@ -69,7 +77,8 @@ impl Credentials {
         Ok(view(row))
     }
 
-    /// Replaces the secret of a credential; calls from now on send the new one.
+    /// Replaces the secret of a credential; calls from now on send the new one. Whether it is used
+    /// stays as it is, and until when unless the request says otherwise.
     pub async fn rotate(
         &self,
         caller: &Caller,
@@ -80,8 +89,7 @@ impl Credentials {
         let _alone = self.changing.lock().await;
         let old = self.find(caller, id).await?;
         let mut row = Credential {
-            is_active: true,
-            expires_at: request.expires_at,
+            expires_at: end(old.expires_at, request.expires_at, now)?,
             version: old.version + 1,
             updated_at: now,
             updated_by: Some(caller.user),
@@ -181,7 +189,11 @@ impl Credentials {
             .await
     }
 
-    async fn find(&self, caller: &Caller, id: CredentialId) -> Result<Credential, CredentialError> {
+    pub(super) async fn find(
+        &self,
+        caller: &Caller,
+        id: CredentialId,
+    ) -> Result<Credential, CredentialError> {
         let found = self
             .store
             .read(move |tx| {
@@ -217,7 +229,7 @@ impl Credentials {
         self.read_keys()?.ok_or(CredentialError::KeyMissing { path, count })
     }
 
-    async fn change<T: Send + 'static>(
+    pub(super) async fn change<T: Send + 'static>(
         &self,
         body: impl for<'a> FnOnce(
             &'a mut Tx,
@@ -294,7 +306,7 @@ fn checked(given: GivenSecret) -> Result<SecretString, CredentialError> {
 }
 
 /// Puts a change on record, without the secret.
-async fn record(
+pub(super) async fn record(
     tx: &mut Tx,
     action: &'static str,
     row: &Credential,
@@ -304,7 +316,7 @@ async fn record(
     let change = AccessChange {
         by: row.updated_by,
         action,
-        resource_type: "api_credential",
+        resource_type: CREDENTIAL,
         resource: row.id.to_string(),
         allowed: true,
         reason: Some(format!("{} {} for {}", row.owner, row.name, row.provider)),

@@ -1,8 +1,11 @@
 //! Looking at what was asked and spent.
 
 use cynode_domain::ids::InferenceId;
-use cynode_store::{InferenceCall, InferenceFilter, InferenceStore};
-use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
+use cynode_store::{EgressDecision, InferenceCall, InferenceFilter, InferenceStore};
+use cynode_wire::inferences::{
+    EgressDecisionView, InferenceDetailView, InferenceQuery, InferenceTotals, InferenceView,
+    InferencesView,
+};
 use cynode_wire::page::PageQuery;
 
 use super::Egress;
@@ -12,6 +15,9 @@ use crate::{BadCursor, Caller};
 /// Why the record was not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
+    /// There is no such call, or the caller may not see it.
+    #[error("there is no such call to a model")]
+    NotFound,
     /// The page asked for cannot be given.
     #[error(transparent)]
     Page(#[from] BadCursor),
@@ -51,6 +57,37 @@ impl Egress {
         let calls = request.page(found, |call| call.id.to_string(), view);
         Ok(InferencesView { calls, totals })
     }
+
+    /// One call, and what was decided about it: by which rule, and with which credential.
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        id: InferenceId,
+    ) -> Result<InferenceDetailView, CallsError> {
+        let caller = caller.clone();
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let found = tx.inference_get(id).await?;
+                    let found = found.filter(|call| caller.may_see(call.user));
+                    let call = view(found.ok_or(CallsError::NotFound)?);
+                    let decided = tx.egress_decision_list(id).await?;
+                    let decisions = decided.into_iter().map(decision_view).collect();
+                    Ok(InferenceDetailView { call, decisions })
+                })
+            })
+            .await
+    }
+}
+
+fn decision_view(decision: EgressDecision) -> EgressDecisionView {
+    EgressDecisionView {
+        decided_at: decision.at,
+        resource: decision.resource,
+        decision: decision.decision,
+        reason: decision.reason,
+        credential_id: decision.credential,
+    }
 }
 
 fn view(call: InferenceCall) -> InferenceView {
@@ -71,6 +108,7 @@ fn view(call: InferenceCall) -> InferenceView {
         input_tokens: call.input_tokens,
         output_tokens: call.output_tokens,
         cost_micro_usd: call.cost_micro_usd,
+        is_estimate: call.is_estimate,
         latency_ms: call.latency_ms,
         first_ms: call.first_ms,
         outcome: call.outcome,

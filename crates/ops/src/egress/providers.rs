@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use cynode_domain::model::ProviderUse;
 use cynode_llm::{BadEndpoint, Endpoint, ProviderError, connect, usual_address};
 use cynode_store::{AccessChange, ModelProvider, ModelProviderStore, RuleStore, SettingStore, Tx};
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::providers::{Price, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Egress, EgressError};
-use crate::Caller;
 use crate::signals::Topic;
+use crate::{BadCursor, Caller, changes};
 
+/// What the record of changes calls a provider.
+const PROVIDER: &str = "model_provider";
 const MAX_NAME_BYTES: usize = 64;
 const MAX_MODELS: usize = 500;
 const MAX_MODEL_BYTES: usize = 200;
@@ -41,6 +45,9 @@ pub enum ProviderAdminError {
     /// The provider could not be tried.
     #[error(transparent)]
     Egress(#[from] EgressError),
+    /// The page asked for cannot be given.
+    #[error(transparent)]
+    Page(#[from] BadCursor),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
@@ -110,6 +117,17 @@ impl Egress {
             .await?;
         self.signals.send(Topic::Policy);
         Ok(())
+    }
+
+    /// Who added, replaced and removed a provider, newest first. One that is gone keeps its history.
+    pub async fn provider_changes(
+        &self,
+        caller: &Caller,
+        name: &str,
+        query: &PageQuery,
+    ) -> Result<Page<ChangeView>, ProviderAdminError> {
+        admin(caller)?;
+        changes::of_access(&self.store, changes::of_one(PROVIDER, name), query).await
     }
 
     /// Asks a provider what it offers, with the credential that a call of the caller would use.
@@ -215,7 +233,7 @@ async fn record(
     let change = AccessChange {
         by: row.updated_by,
         action,
-        resource_type: "model_provider",
+        resource_type: PROVIDER,
         resource: row.name.clone(),
         allowed: true,
         reason: Some(format!("{} at {}, allows {}", row.kind, row.base_url, row.allow)),

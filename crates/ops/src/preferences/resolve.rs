@@ -9,16 +9,16 @@ use cynode_wire::preferences::{EffectiveView, PreferenceSource, SkippedPreferenc
 use serde_json::Value;
 
 use super::{PreferenceError, Preferences};
-use crate::{Caller, projects, tasks};
+use crate::{Caller, groups, projects, tasks};
 
 /// For what preferences are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// A task: its own, its project's and its creator's preferences count.
+    /// A task: its own, its project's, its creator's and those of the creator's groups count.
     Task(TaskId),
-    /// A project: its own and the caller's.
+    /// A project: its own, the caller's and those of the caller's groups.
     Project(ProjectId),
-    /// The caller alone.
+    /// The caller and the caller's groups.
     Caller,
 }
 
@@ -60,19 +60,34 @@ pub(crate) async fn for_project(
     user: UserId,
     project: ProjectId,
 ) -> Result<BTreeMap<String, Value>, cynode_store::Error> {
-    let scopes = vec![Scope::System, Scope::User(user), Scope::Project(project)];
+    let scopes = scopes_for(tx, user, [Scope::Project(project)]).await?;
     let won = resolved(tx, scopes).await?.effective;
     Ok(won.into_iter().map(|(key, winner)| (key, winner.value)).collect())
 }
 
 /// What holds for a task, whoever asks.
 pub(crate) async fn for_task(tx: &mut Tx, task: &NewTask) -> Result<Resolved, cynode_store::Error> {
-    resolved(tx, scopes_of(task)).await
+    let scopes = scopes_of(tx, task).await?;
+    resolved(tx, scopes).await
 }
 
-fn scopes_of(task: &NewTask) -> Vec<Scope> {
-    let user = Scope::User(task.created_by);
-    vec![Scope::System, user, Scope::Project(task.project), Scope::Task(task.id)]
+async fn scopes_of(tx: &mut Tx, task: &NewTask) -> Result<Vec<Scope>, cynode_store::Error> {
+    let more = [Scope::Project(task.project), Scope::Task(task.id)];
+    scopes_for(tx, task.created_by, more).await
+}
+
+/// The scopes that count for a user, weakest first, and `more` above them.
+async fn scopes_for(
+    tx: &mut Tx,
+    user: UserId,
+    more: impl IntoIterator<Item = Scope> + Send,
+) -> Result<Vec<Scope>, cynode_store::Error> {
+    let groups = groups::ids_of(tx, user).await?;
+    let mut scopes = vec![Scope::System];
+    scopes.extend(groups.into_iter().map(Scope::Group));
+    scopes.push(Scope::User(user));
+    scopes.extend(more);
+    Ok(scopes)
 }
 
 async fn resolved(tx: &mut Tx, scopes: Vec<Scope>) -> Result<Resolved, cynode_store::Error> {
@@ -80,7 +95,7 @@ async fn resolved(tx: &mut Tx, scopes: Vec<Scope>) -> Result<Resolved, cynode_st
     Ok(resolve(entries.into_iter().map(candidate).collect()))
 }
 
-/// The scopes that count. Users are in no groups yet.
+/// The scopes that count.
 async fn scopes(
     tx: &mut Tx,
     caller: &Caller,
@@ -88,7 +103,8 @@ async fn scopes(
 ) -> Result<Vec<Scope>, PreferenceError> {
     let more = match subject {
         Subject::Task(task) => {
-            return Ok(scopes_of(&tasks::find(tx, caller, &task.to_string()).await?.asked));
+            let task = tasks::find(tx, caller, &task.to_string()).await?;
+            return Ok(scopes_of(tx, &task.asked).await?);
         }
         Subject::Project(project) => {
             let project = projects::find(tx, caller, &project.to_string()).await?;
@@ -96,7 +112,7 @@ async fn scopes(
         }
         Subject::Caller => vec![],
     };
-    Ok([Scope::System, Scope::User(caller.user)].into_iter().chain(more).collect())
+    Ok(scopes_for(tx, caller.user, more).await?)
 }
 
 fn candidate(entry: Preference) -> Candidate {

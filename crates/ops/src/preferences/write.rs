@@ -1,6 +1,7 @@
 //! Writing preferences, each change on record.
 
 use cynode_domain::ids::PreferenceId;
+use cynode_domain::known::{self, Place};
 use cynode_domain::preference::{Scope, ValueType};
 use cynode_store::{Preference, PreferenceChange, PreferenceStore, Tx};
 use cynode_wire::preferences::{PreferenceKey, PreferenceView, RemovePreference, WritePreference};
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use super::{PreferenceError, Preferences, may_read, not_found, scope_of, view};
 use crate::Caller;
+use crate::secrets::WithoutSecrets as _;
 
 const MAX_KEY_BYTES: usize = 200;
 const MAX_VALUE_BYTES: usize = 64 * 1024;
@@ -41,7 +43,7 @@ impl Preferences {
                         id: PreferenceId::generate(),
                         scope,
                         key: wanted.key,
-                        value: request.value,
+                        value: request.value.without_secrets(),
                         value_type: request.value_type.to_string(),
                         version: 1,
                         updated_at: now,
@@ -91,7 +93,7 @@ impl Preferences {
                 Box::pin(async move {
                     let old = current(tx, &caller, &wanted, request.expected_version).await?;
                     let new = Preference {
-                        value: request.value,
+                        value: request.value.without_secrets(),
                         value_type: request.value_type.to_string(),
                         version: old.version + 1,
                         updated_at: now,
@@ -136,7 +138,7 @@ impl Preferences {
 }
 
 /// Refuses what the caller may not write.
-async fn may_write(
+pub(super) async fn may_write(
     tx: &mut Tx,
     caller: &Caller,
     wanted: &PreferenceKey,
@@ -147,6 +149,10 @@ async fn may_write(
         return Err(PreferenceError::Forbidden(rule));
     }
     may_read(tx, caller, scope).await?;
+    if matches!(scope, Scope::Group(_)) && !caller.is_admin {
+        let rule = "only an administrator may write a group's preferences";
+        return Err(PreferenceError::Forbidden(rule));
+    }
     Ok(scope)
 }
 
@@ -197,12 +203,16 @@ fn exists(found: &Preference) -> PreferenceError {
 
 fn check(key: &str, value: &Value, value_type: ValueType) -> Result<(), PreferenceError> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let fault = if !(1..=MAX_KEY_BYTES).contains(&key.len()) || !key.chars().all(is_known) {
+    // A key of dots alone cannot be named in an address.
+    let is_named = !key.chars().all(|c| c == '.');
+    let fault = if !is_named || key.len() > MAX_KEY_BYTES || !key.chars().all(is_known) {
         format!("a key has 1 to {MAX_KEY_BYTES} letters, digits, and . _ -")
     } else if value.to_string().len() > MAX_VALUE_BYTES {
         format!("a value has {MAX_VALUE_BYTES} bytes at most")
     } else if !value_type.fits(value) {
         format!("the value is no {value_type}")
+    } else if let Err(fault) = known::check(Place::Preference, key, value) {
+        fault.to_string()
     } else {
         return Ok(());
     };

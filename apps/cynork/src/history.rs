@@ -1,0 +1,116 @@
+//! `history`: who changed what, in the one shape that every history has.
+
+use clap::Args;
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// How much of a history to show.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// How many changes, 1 to 200.
+    #[arg(short, long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Go on where the page before ended.
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+impl HistoryArgs {
+    /// The page that is wanted.
+    pub(crate) fn page(self) -> PageQuery {
+        PageQuery { limit: Some(self.limit), cursor: self.cursor }
+    }
+}
+
+/// Shows a page of changes, and how to see those before them.
+pub(crate) fn show(page: &Page<ChangeView>, app: &App) -> Result<(), Failure> {
+    app.out.show(page, |page, look| render(&page.items, look))?;
+    if let Some(cursor) = &page.next_cursor {
+        app.out.say(&format!("more: --cursor {cursor}"));
+    }
+    Ok(())
+}
+
+fn render(changes: &[ChangeView], look: Look) -> String {
+    if changes.is_empty() {
+        return "no changes are on record".to_owned();
+    }
+    let rows = changes.iter().map(|change| {
+        vec![
+            age::ago(look.now, change.changed_at),
+            by(change),
+            change.action.clone(),
+            change.resource.clone(),
+            became(change),
+            table::short(change.reason.as_deref().unwrap_or_default(), 80),
+        ]
+    });
+    table::rows(&["WHEN", "BY", "WHAT", "OF", "VALUE", "WHY"], rows, look)
+}
+
+fn by(change: &ChangeView) -> String {
+    let id = || change.changed_by.map_or_else(|| "the system".to_owned(), |id| id.to_string());
+    change.changed_by_handle.clone().unwrap_or_else(id)
+}
+
+/// What it was, and what it became.
+fn became(change: &ChangeView) -> String {
+    let say = |value: &Value| table::short(&value.to_string(), 40);
+    match (&change.old_value, &change.new_value) {
+        (None, None) => String::new(),
+        (None, Some(new)) => say(new),
+        (Some(old), None) => format!("was {}", say(old)),
+        (Some(old), Some(new)) => format!("{} -> {}", say(old), say(new)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use cynode_domain::ids::{ChangeId, UserId};
+    use serde_json::json;
+
+    use super::*;
+
+    fn change(action: &str, old: Option<Value>, new: Option<Value>) -> ChangeView {
+        ChangeView {
+            id: ChangeId::generate(),
+            changed_at: DateTime::UNIX_EPOCH,
+            changed_by: Some(UserId::from(uuid::Uuid::from_u128(7))),
+            changed_by_handle: Some("ada".to_owned()),
+            action: action.to_owned(),
+            resource_type: "setting".to_owned(),
+            resource: "mcp.audit.retention_days".to_owned(),
+            old_value: old,
+            new_value: new,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_history_says_who_changed_what_from_what_to_what_and_why() {
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let (of_gone, of_system) = (
+            ChangeView {
+                changed_by_handle: None,
+                ..change("setting.remove", Some(json!(90)), None)
+            },
+            ChangeView {
+                changed_by_handle: None,
+                changed_by: None,
+                reason: Some("the law\u{1b}[2J".to_owned()),
+                ..change("setting.create", None, Some(Value::Null))
+            },
+        );
+        let updated = change("setting.update", Some(Value::Null), Some(json!(90)));
+
+        insta::assert_snapshot!(render(&[of_gone, updated, of_system], look));
+        assert_eq!(render(&[], look), "no changes are on record");
+    }
+}
