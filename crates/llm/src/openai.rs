@@ -1,14 +1,14 @@
 //! Chat completions, as OpenAI and everything compatible with it speaks them.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use crate::Key;
 use async_trait::async_trait;
 use cynode_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, ModelEntry, ModelList, StreamOptions,
 };
 use reqwest::header::AUTHORIZATION;
-use secrecy::SecretString;
 use url::Url;
 
 use crate::http::{Call, Http, parse};
@@ -38,7 +38,7 @@ impl Provider for OpenAi {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError> {
         let request = if request.stream || request.stream_options.is_some() {
             Cow::Owned(ChatRequest { stream: false, stream_options: None, ..request.clone() })
@@ -56,30 +56,38 @@ impl Provider for OpenAi {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError> {
-        let options = request.stream_options.clone().unwrap_or_default();
-        let options = StreamOptions { include_usage: true, ..options };
-        let request =
-            ChatRequest { stream: true, stream_options: Some(options), ..request.clone() };
+        let request = streamed(request);
         let call = Call::post(CHAT, &request)?.authorize(AUTHORIZATION, "Bearer ", secret)?;
         let response = self.http.send(call, secret, self.http.limits.begin).await?;
-        let chunks = Chunks { is_finished: false, secret: secret.cloned() };
+        let chunks = Chunks { choices: BTreeMap::new(), secret: secret.cloned() };
         pieces(response, chunks, &self.http.limits)
     }
 
-    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
+    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
         let call = Call::get(&["models"]).authorize(AUTHORIZATION, "Bearer ", secret)?;
         let list: ModelList = self.http.json(call, secret).await?;
         Ok(list.data.into_iter().map(|ModelEntry { id, .. }| id).collect())
     }
 }
 
+/// The request for an answer in pieces and for what it costs; copied only if it does not say so.
+fn streamed(request: &ChatRequest) -> Cow<'_, ChatRequest> {
+    let has_usage = request.stream_options.as_ref().is_some_and(|options| options.include_usage);
+    if request.stream && has_usage {
+        return Cow::Borrowed(request);
+    }
+    let options = request.stream_options.clone().unwrap_or_default();
+    let stream_options = Some(StreamOptions { include_usage: true, ..options });
+    Cow::Owned(ChatRequest { stream: true, stream_options, ..request.clone() })
+}
+
 /// Events that are chunks already.
 struct Chunks {
-    /// A choice said why it ended: some servers close the stream then without a last word.
-    is_finished: bool,
-    secret: Option<SecretString>,
+    /// Whether each choice said why it ended: some servers close the stream then without a last word.
+    choices: BTreeMap<u32, bool>,
+    secret: Option<Key>,
 }
 
 impl Dialect for Chunks {
@@ -96,12 +104,14 @@ impl Dialect for Chunks {
             let error = crate::status::error_in(data.as_bytes(), self.secret.as_ref());
             return Err(error.unwrap_or_else(|| ProviderError::malformed("it holds an error")));
         }
-        self.is_finished |= chunk.choices.iter().any(|choice| choice.finish_reason.is_some());
+        for choice in &chunk.choices {
+            *self.choices.entry(choice.index).or_default() |= choice.finish_reason.is_some();
+        }
         ready.push_back(chunk);
         Ok(Progress::More)
     }
 
     fn is_whole(&self) -> bool {
-        self.is_finished
+        !self.choices.is_empty() && self.choices.values().all(|is_finished| *is_finished)
     }
 }

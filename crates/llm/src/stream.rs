@@ -1,6 +1,7 @@
 //! From the bytes of a streamed answer to its pieces.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 use cynode_wire::openai::ChatChunk;
@@ -11,6 +12,9 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 
 use crate::{ChunkStream, Limits, Phase, ProviderError, http};
+
+/// How long an answer that is whole waits for what servers say after it, such as the usage.
+const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// How a provider says its pieces.
 pub(crate) trait Dialect: Send + 'static {
@@ -77,15 +81,35 @@ impl<D: Dialect> Reading<D> {
             if self.is_done {
                 return Ok(None);
             }
-            let phase = if self.taken == 0 { Phase::Begin } else { Phase::GoOn };
-            let patience = if self.taken == 0 { self.limits.begin } else { self.limits.go_on };
-            let arrived = tokio::time::timeout(patience, self.body.next()).await;
-            match arrived.map_err(|_| ProviderError::Timeout { phase })? {
-                Some(bytes) => self.take(&bytes?)?,
-                None if self.dialect.is_whole() => self.is_done = true,
-                None => return Err(ProviderError::Truncated),
+            let (phase, patience) = self.patience();
+            match tokio::time::timeout(patience, self.body.next()).await {
+                Ok(Some(Ok(bytes))) => self.take(&bytes)?,
+                // Nothing is missing, so it does not matter how the connection ends.
+                Ok(Some(Err(_)) | None) | Err(_) if self.dialect.is_whole() => self.is_done = true,
+                Ok(Some(Err(broken))) => return Err(broken),
+                Ok(None) => self.take_rest()?,
+                Err(_) => return Err(ProviderError::Timeout { phase }),
             }
         }
+    }
+
+    /// What is waited for, and how long.
+    fn patience(&self) -> (Phase, Duration) {
+        if self.taken == 0 {
+            (Phase::Begin, self.limits.begin)
+        } else if self.dialect.is_whole() {
+            (Phase::GoOn, self.limits.go_on.min(LAST_WORD))
+        } else {
+            (Phase::GoOn, self.limits.go_on)
+        }
+    }
+
+    /// Reads what a server left unended when it closed the stream, if that makes the answer whole.
+    fn take_rest(&mut self) -> Result<(), ProviderError> {
+        let Some(event) = self.reader.rest() else { return Err(ProviderError::Truncated) };
+        let read = self.dialect.read(&event.data, &mut self.ready);
+        self.is_done = matches!(read, Ok(Progress::Done)) || self.dialect.is_whole();
+        if self.is_done { Ok(()) } else { Err(ProviderError::Truncated) }
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {

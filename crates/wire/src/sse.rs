@@ -1,7 +1,11 @@
 //! Reading a stream of server-sent events, piece by piece and within bounds.
 //!
 //! However the bytes are cut on their way, the same events come out. An event is given out with the
-//! blank line that ends it: what a broken stream began is never taken for whole.
+//! blank line that ends it: what a broken stream began is never taken for whole, unless whoever reads
+//! asks for it ([`Reader::rest`]) and can tell.
+
+/// What some servers begin a stream with; it is not a part of the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct Reader {
     /// The last line ended with a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     limit: usize,
+    /// Whether no line has ended yet.
+    is_first: bool,
     /// Whether an event counts that says nothing but where or when to go on.
     is_following: bool,
 }
@@ -37,8 +43,15 @@ pub struct Reader {
 impl Reader {
     /// Reads events of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        let (line, event) = (vec![], Event::default());
-        Self { line, event, has_data: false, after_return: false, limit, is_following: false }
+        Self {
+            line: vec![],
+            event: Event::default(),
+            has_data: false,
+            after_return: false,
+            limit,
+            is_first: true,
+            is_following: false,
+        }
     }
 
     /// The same, for whoever comes back to a stream that broke: events that say nothing but where or
@@ -70,12 +83,23 @@ impl Reader {
         self.check()
     }
 
+    /// What was begun when the stream ended, as if it had been ended too.
+    pub fn rest(&mut self) -> Option<Event> {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.end_line()
+    }
+
     fn check(&self) -> Result<(), TooLarge> {
         let size = self.line.len().saturating_add(self.event.data.len());
         if size > self.limit { Err(TooLarge) } else { Ok(()) }
     }
 
     fn end_line(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.is_first) && self.line.starts_with(BYTE_ORDER_MARK) {
+            self.line.drain(..BYTE_ORDER_MARK.len());
+        }
         if self.line.is_empty() {
             let event = std::mem::take(&mut self.event);
             let is_place = self.is_following && (event.id.is_some() || event.retry_ms.is_some());
@@ -131,6 +155,29 @@ mod tests {
     #[test]
     fn an_event_that_was_not_ended_is_not_given_out() {
         assert_eq!(read([b"data: whole\n\ndata: begun\n"]), [data("whole")]);
+    }
+
+    #[test]
+    fn what_was_begun_at_the_end_is_given_to_whoever_asks_for_it() {
+        for (stream, rest) in [
+            ("data: a\n\ndata: begun", Some(data("begun"))),
+            ("data: begun\n", Some(data("begun"))),
+            ("data: a\n\n", None),
+            ("event: nothing\n", None),
+        ] {
+            let mut reader = Reader::new(1000);
+            reader.push(stream.as_bytes(), drop).unwrap();
+
+            assert_eq!(reader.rest(), rest, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_event() {
+        let stream = b"\xef\xbb\xbfdata: a\n\ndata: \xef\xbb\xbfb\n\n";
+
+        assert_eq!(read([stream]), [data("a"), data("\u{feff}b")]);
+        assert_eq!(read(stream.chunks(1)), read([stream]));
     }
 
     #[test]

@@ -50,6 +50,57 @@ async fn a_stream_that_ends_politely_but_too_early_is_not_whole_either() {
     assert_eq!((words(&pieces).as_str(), error), ("one", Some(ProviderError::Truncated)));
 }
 
+/// An answer that says why it ended; nothing follows.
+const FINISHED: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"},\
+                        \"finish_reason\":\"stop\"}]}";
+
+#[tokio::test]
+async fn how_the_connection_ends_after_a_whole_answer_does_not_matter() {
+    // The role, one piece and the reason for the end; the cost does not come any more.
+    let resets = Answer::text("one").breaking_off_after(3);
+    let stalls = Answer::text("one").stalling_after(3);
+    let unended = Answer::raw("text/event-stream", FINISHED);
+    let marked = Answer::raw("text/event-stream", &format!("\u{feff}{FINISHED}\n\n"));
+    let limits = Limits { go_on: Duration::from_millis(100), ..Limits::default() };
+    let harness = Harness::with_limits(ProviderKind::OpenAi, limits);
+
+    for answer in [resets, stalls, unended, marked] {
+        let (pieces, error) = harness.stream(answer.clone()).await;
+
+        assert_eq!((words(&pieces).as_str(), error), ("one", None), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_event_counts_also_without_the_line_that_ends_it() {
+    let harness = Harness::new(ProviderKind::Anthropic);
+    let events = [
+        r#"data: {"type":"message_start","message":{"id":"m","model":"x","content":[]}}"#,
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"one"}}"#,
+        r#"data: {"type":"message_stop"}"#,
+    ];
+
+    let (pieces, error) =
+        harness.stream(Answer::raw("text/event-stream", &events.join("\n\n"))).await;
+    let cut = &events.join("\n\n");
+    let cut = Answer::raw("text/event-stream", &cut[..cut.len() - 5]);
+    let (_, broken) = harness.stream(cut).await;
+
+    assert_eq!((words(&pieces).as_str(), error), ("one", None));
+    assert_eq!(broken, Some(ProviderError::Truncated));
+}
+
+#[tokio::test]
+async fn an_answer_of_which_a_choice_is_cut_is_not_whole() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+    let second = "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"tw\"}}]}\n\n";
+    let body = format!("{second}{FINISHED}\n\n");
+
+    let (_, error) = harness.stream(Answer::raw("text/event-stream", &body)).await;
+
+    assert_eq!(error, Some(ProviderError::Truncated));
+}
+
 #[tokio::test]
 async fn a_stream_that_stalls_is_given_up() {
     // Only what follows the first byte is impatient: a busy machine may be late with that one.
