@@ -14,6 +14,7 @@ use cynode_api::Services;
 use cynode_gateway::GatewayOptions;
 use cynode_ops::analysts::Managed;
 use cynode_ops::chat::Chat;
+use cynode_ops::groups::Groups;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
@@ -35,6 +36,8 @@ use crate::secrets::service_tokens;
 
 /// How long open requests may take to end once the process is asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long what they left to be written may take then.
+const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// An orchestrator that listens and is ready to serve.
 pub struct Orchestrator {
@@ -112,23 +115,32 @@ impl Orchestrator {
         });
         let server = axum::serve(listener, service)
             .with_graceful_shutdown(async move { stop.triggered().await });
+        let background = self.background;
         // Whoever awaits this need not carry all of it along.
         let work = Box::pin(async {
             let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
             let upkeep = self.exporter.keep_up(shutdown.clone());
             let calls = self.gateway.run(shutdown.clone());
-            let (outcome, (), (), ()) = tokio::join!(server, sweeps, upkeep, calls);
-            self.background.finish(GRACE).await;
+            let ends = async {
+                shutdown.triggered().await;
+                // Turns of chat and handoffs keep what there is and let go of those who wait for
+                // them: requests end only then.
+                background.finish(GRACE).await;
+            };
+            let (outcome, (), (), (), ()) = tokio::join!(server, sweeps, upkeep, calls, ends);
             outcome.context("serving failed")
         });
         let overdue = async {
             shutdown.triggered().await;
             tokio::time::sleep(GRACE).await;
         };
-        tokio::select! {
+        let outcome = tokio::select! {
             outcome = work => outcome,
             () = overdue => Ok(()),
-        }
+        };
+        // What requests left to be written as they ended.
+        background.finish(LAST_WRITES).await;
+        outcome
     }
 }
 
@@ -143,7 +155,7 @@ async fn assemble(
     let signals = Signals::new(store.engine());
     let blobs = Blobs::new(data_dir.join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
-    let agents = agents((store, clock, &signals), options, data_dir)?;
+    let agents = agents((store, clock, &signals), options, data_dir, background)?;
     let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()))
         .asking(agents.handoffs.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
@@ -191,6 +203,8 @@ async fn assemble(
         ),
         models,
         preferences: Preferences::new(store.clone(), clock.clone()),
+        groups: Groups::new(store.clone(), clock.clone(), signals.clone()),
+        skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
 }

@@ -6,9 +6,9 @@ use cynode_client::Client;
 use cynode_llm::{Endpoint, Provider, ProviderKind, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
-    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff, HandoffContext,
-    HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, ScheduledRunHandoff,
-    VerifyAnswer, VerifyHandoff,
+    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, FailureKind, Handoff,
+    HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff,
+    ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -64,7 +64,8 @@ impl Agent {
     pub fn chat(&self, handoff: Handoff<ChatHandoff>) -> ChatEvents {
         if let Err(fault) = self.must_be(AgentRole::ProjectManager, HandoffKind::Chat) {
             let message = fault.to_string();
-            let failed = ChatEvent::Failed { message, may_retry: false, decisions: vec![] };
+            let (kind, decisions) = (FailureKind::Other, vec![]);
+            let failed = ChatEvent::Failed { message, may_retry: false, kind, decisions };
             return stream::iter([failed]).boxed();
         }
         let work = self.work(&handoff.context);

@@ -100,7 +100,8 @@ async fn model(
     found.map(Json).ok_or_else(|| OpenAiError::unknown_model(&wanted))
 }
 
-fn decoded(body: &[u8]) -> Result<ChatRequest, OpenAiError> {
+/// A request, as it was sent.
+pub(crate) fn decoded(body: &[u8]) -> Result<ChatRequest, OpenAiError> {
     serde_json::from_slice(body).map_err(|error| {
         // The parser quotes what it does not understand.
         OpenAiError::invalid(format!("the body cannot be read: {}", redact(&error.to_string())))
@@ -115,7 +116,11 @@ pub(crate) fn called(
 ) -> Result<ChatCall, OpenAiError> {
     let project = match headers.get("openai-project").map(HeaderValue::to_str) {
         None => None,
-        Some(Ok(project)) => Some(project.trim()).filter(|project| !project.is_empty()),
+        Some(Ok(project)) if project.trim().is_empty() => {
+            let message = "OpenAI-Project is empty: name a project, or leave it out".to_owned();
+            return Err(OpenAiError::invalid(message));
+        }
+        Some(Ok(project)) => Some(project.trim()),
         Some(Err(_)) => return Err(OpenAiError::invalid("OpenAI-Project is not text".to_owned())),
     };
     // OpenAI's own clients count their repetitions.

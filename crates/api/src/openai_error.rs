@@ -4,17 +4,22 @@
 //! code; the way out for agents names the classes that model clients know. Which status, class and
 //! code an error of `ops` gets is decided here and nowhere else.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use cynode_ops::AccountError;
+use cynode_ops::agents::AgentError;
 use cynode_ops::chat::ChatError;
 use cynode_ops::egress::{EgressError, ProviderError};
-use cynode_wire::openai::ErrorBody;
+use cynode_wire::openai::{ErrorBody, NO_PROVIDER_CODE};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use tracing::{error, warn};
 
+/// Where OpenAI's clients look for whether to ask again by themselves, whatever the status is.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// The class of every error of the routes for people.
 const KIND: &str = "cynodeai_error";
 
@@ -25,6 +30,8 @@ pub(crate) struct OpenAiError {
     /// Boxed, since few answers are refusals and all have room for one.
     body: Box<ErrorBody>,
     retry_after_s: Option<u64>,
+    /// Whether programs must not ask again by themselves.
+    is_final: bool,
 }
 
 impl OpenAiError {
@@ -42,7 +49,7 @@ impl OpenAiError {
         code: &str,
     ) -> Self {
         let body = Box::new(ErrorBody::new(message, kind, code));
-        Self { status, body, retry_after_s: None }
+        Self { status, body, retry_after_s: None, is_final: false }
     }
 
     pub(crate) fn invalid(message: String) -> Self {
@@ -54,6 +61,12 @@ impl OpenAiError {
         Self::new(StatusCode::UNAUTHORIZED, message, "authentication_required")
     }
 
+    /// Whoever asks is none of those whom the way out is for.
+    pub(crate) fn not_an_agent(message: &str) -> Self {
+        let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
+        Self::of_kind(status, message, kind, "invalid_api_key")
+    }
+
     pub(crate) fn unknown_model(model: &str) -> Self {
         let model: String = model.chars().take(100).collect();
         let message = format!("there is no model \"{model}\", or you may not use it");
@@ -63,6 +76,17 @@ impl OpenAiError {
     /// The body, for a stream that has begun.
     pub(crate) fn body(&self) -> &ErrorBody {
         &self.body
+    }
+
+    /// Tells programs not to ask again by themselves: it would not help, or do something twice.
+    fn once(self) -> Self {
+        Self { retry_after_s: None, is_final: true, ..self }
+    }
+
+    /// Tells programs when to ask again.
+    fn after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self { retry_after_s: Some(seconds.max(1)), ..self }
     }
 
     pub(crate) fn at(mut self, param: &str) -> Self {
@@ -81,6 +105,9 @@ impl IntoResponse for OpenAiError {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
+        if self.is_final {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
         response
     }
 }
@@ -88,6 +115,10 @@ impl IntoResponse for OpenAiError {
 impl From<ChatError> for OpenAiError {
     fn from(error: ChatError) -> Self {
         use ChatError as E;
+        let error = match error {
+            E::Begun(cause) => return Self::from(*cause).once(),
+            error => error,
+        };
         let status = match &error {
             E::Invalid { .. } | E::Store(cynode_ops::StoreError::NulCharacter) => {
                 StatusCode::BAD_REQUEST
@@ -95,8 +126,11 @@ impl From<ChatError> for OpenAiError {
             E::UnknownProject(_) | E::UnknownModel(_) => StatusCode::NOT_FOUND,
             E::Denied(_) => StatusCode::FORBIDDEN,
             E::OverBudget(_) => StatusCode::TOO_MANY_REQUESTS,
-            E::Busy | E::Unavailable(_) | E::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-            E::Failed(_) => StatusCode::BAD_GATEWAY,
+            E::Repeated => StatusCode::CONFLICT,
+            E::Busy | E::Unavailable(_) | E::Later { .. } | E::Stopping | E::Store(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            E::Failed(_) | E::Begun(_) => StatusCode::BAD_GATEWAY,
             E::Timeout(_) => StatusCode::GATEWAY_TIMEOUT,
             E::Canceled => StatusCode::REQUEST_TIMEOUT,
         };
@@ -107,11 +141,14 @@ impl From<ChatError> for OpenAiError {
         match error {
             E::Invalid { param: Some(param), .. } => refusal.at(param),
             E::UnknownModel(_) => refusal.at("model"),
+            E::OverBudget(_) | E::Repeated => refusal.once(),
+            E::Later { retry_after, .. } => refusal.after(retry_after),
             E::Invalid { param: None, .. }
             | E::UnknownProject(_)
             | E::Denied(_)
-            | E::OverBudget(_)
             | E::Busy
+            | E::Stopping
+            | E::Begun(_)
             | E::Unavailable(_)
             | E::Store(_)
             | E::Failed(_)
@@ -145,6 +182,22 @@ impl From<AccountError> for OpenAiError {
     }
 }
 
+impl From<AgentError> for OpenAiError {
+    fn from(refusal: AgentError) -> Self {
+        use AgentError as E;
+        match refusal {
+            E::BadToken => Self::not_an_agent(&refusal.to_string()),
+            E::NotAdmin | E::NotFound | E::Invalid(_) | E::Page(_) | E::Secret(_) | E::Store(_) => {
+                error!(error = &refusal as &dyn std::error::Error, "a token could not be checked");
+                let message = "the token could not be checked: try again shortly";
+                let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "server_error");
+                let refusal = Self::of_kind(status, message, kind, "storage_unavailable");
+                Self { retry_after_s: Some(1), ..refusal }
+            }
+        }
+    }
+}
+
 impl From<BytesRejection> for OpenAiError {
     fn from(rejection: BytesRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
@@ -161,9 +214,8 @@ impl From<EgressError> for OpenAiError {
         use StatusCode as S;
         let message = error.to_string();
         let (status, kind, code) = match &error {
-            E::NoProvider | E::UnknownModel(_) => {
-                (S::NOT_FOUND, "invalid_request_error", "model_not_found")
-            }
+            E::NoProvider => (S::NOT_FOUND, "invalid_request_error", NO_PROVIDER_CODE),
+            E::UnknownModel(_) => (S::NOT_FOUND, "invalid_request_error", "model_not_found"),
             E::Ambiguous { .. } => (S::BAD_REQUEST, "invalid_request_error", "model_ambiguous"),
             E::Denied(_) => (S::FORBIDDEN, "permission_error", "permission_denied"),
             // A client must not try again by itself: it would be refused again.
@@ -175,16 +227,21 @@ impl From<EgressError> for OpenAiError {
             E::Preferences(_) => {
                 (S::BAD_REQUEST, "invalid_request_error", "preferences_unreadable")
             }
+            E::GivenUp(_) => (S::REQUEST_TIMEOUT, "server_error", "request_canceled"),
             E::Store(_) => (S::SERVICE_UNAVAILABLE, "server_error", "storage_unavailable"),
         };
+        if status.is_server_error() {
+            warn!(error = &error as &dyn std::error::Error, "a model was not asked: {error}");
+        }
         let mut refusal = Self::of_kind(status, message, kind, code);
-        if let E::Credential(cause) = &error {
-            error!(error = %cause, "a credential cannot be used");
+        if let E::Credential(_) = &error {
             "the credential for the provider cannot be used: ask an administrator"
                 .clone_into(&mut refusal.body.error.message);
         }
-        if let E::Provider { cause, .. } = &error {
-            refusal.retry_after_s = cause.retry_after().map(|wait| wait.as_secs().max(1));
+        if let E::Provider { cause, .. } = &error
+            && let Some(wait) = cause.retry_after()
+        {
+            return refusal.after(wait);
         }
         refusal
     }
@@ -199,7 +256,7 @@ fn of_provider(cause: &ProviderError) -> (StatusCode, &'static str, &'static str
         P::Refused { .. } => (S::BAD_REQUEST, "invalid_request_error", "content_filter"),
         P::Unauthorized { .. } => (S::BAD_GATEWAY, "server_error", "provider_unauthorized"),
         P::Timeout { .. } => (S::GATEWAY_TIMEOUT, "server_error", "provider_timeout"),
-        P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::Resting => {
+        P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::Resting { .. } => {
             (S::SERVICE_UNAVAILABLE, "server_error", "provider_unavailable")
         }
         P::Malformed { .. } | P::Truncated | P::TooLarge { .. } => {

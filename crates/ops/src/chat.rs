@@ -10,6 +10,7 @@
 //! reader stops reading: what was said so far is kept, marked as partial.
 //! At most one commit comes before the first word of an answer, and one after the last.
 
+mod again;
 mod chain;
 mod check;
 mod converse;

@@ -72,6 +72,11 @@ impl HandoffError {
         matches!(self, Self::Away(_) | Self::Busy { .. })
     }
 
+    /// Whether the other side may have begun, and so may have acted.
+    pub(crate) fn may_have_begun(&self) -> bool {
+        matches!(self, Self::Timeout(_) | Self::Lost(_) | Self::Failed(_))
+    }
+
     /// Whether work that may be done twice can be handed over again.
     pub(crate) fn may_repeat(&self) -> bool {
         self.is_unstarted() || matches!(self, Self::Lost(_))
@@ -175,7 +180,7 @@ pub struct Handoffs {
     options: HandoffOptions,
     /// One permit for each handoff that may be open.
     room: Arc<Semaphore>,
-    /// Ends tokens and keeps decisions after a caller has gone.
+    /// Ends tokens and keeps decisions, whether or not a caller waits for it.
     background: Background,
 }
 
@@ -189,6 +194,23 @@ impl Handoffs {
         let agents = AgentTokens::new(store.clone(), clock.clone(), signals);
         let room = Arc::new(Semaphore::new(options.max_open));
         Self { store, clock, agents, manager, options, room, background: Background::new() }
+    }
+
+    /// Ends tokens and keeps decisions in `background`; what is handed over is given up when that is
+    /// asked to come to its end.
+    #[must_use]
+    pub fn in_background(self, background: Background) -> Self {
+        Self { background, ..self }
+    }
+
+    /// Where work goes on that belongs to a handoff.
+    pub(crate) fn background(&self) -> Background {
+        self.background.clone()
+    }
+
+    /// How long a turn of a conversation may take.
+    pub(crate) fn chat_within(&self) -> Duration {
+        self.options.chat_within
     }
 
     /// Whether there is a project manager to ask at all.

@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
@@ -15,6 +16,8 @@ use tracing::Instrument as _;
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
+    /// Canceled once everything is asked to come to its end.
+    ending: CancellationToken,
 }
 
 impl Tasks {
@@ -43,13 +46,34 @@ impl Tasks {
         self.tracker.spawn(guarded.in_current_span());
     }
 
+    /// The same for work that is given up as soon as everything is asked to come to its end.
+    pub fn spawn_until_ending<F>(&self, name: &'static str, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let ending = self.ending.clone();
+        self.spawn(name, async move {
+            tokio::select! {
+                () = future => {}
+                () = ending.cancelled() => {}
+            }
+        });
+    }
+
+    /// Returns once everything is asked to come to its end; at once if that has happened. Work that
+    /// takes long watches it, keeps what it has, and ends.
+    pub async fn ending(&self) {
+        self.ending.cancelled().await;
+    }
+
     /// How many tasks have not ended.
     pub fn running(&self) -> usize {
         self.tracker.len()
     }
 
-    /// Waits until every task has ended, at most `within`; whether all did.
+    /// Asks every task to come to its end, and waits for it, at most `within`; whether all ended.
     pub async fn finish(&self, within: Duration) -> bool {
+        self.ending.cancel();
         self.tracker.close();
         tokio::time::timeout(within, self.tracker.wait()).await.is_ok()
     }
@@ -91,6 +115,22 @@ mod tests {
         tasks.spawn("stuck", std::future::pending());
         assert!(!tasks.finish(Duration::from_secs(5)).await);
         assert_eq!(tasks.running(), 1);
+    }
+
+    #[tokio::test]
+    async fn work_that_watches_for_the_end_is_asked_to_come_to_it() {
+        let tasks = Tasks::new();
+        let kept = Arc::new(AtomicBool::new(false));
+        let (flag, watched) = (Arc::clone(&kept), tasks.clone());
+        tasks.spawn("careful", async move {
+            watched.ending().await;
+            flag.store(true, Ordering::SeqCst);
+        });
+        tasks.spawn_until_ending("careless", std::future::pending());
+
+        assert!(tasks.finish(Duration::from_secs(5)).await);
+
+        assert!(kept.load(Ordering::SeqCst));
     }
 
     #[tokio::test]

@@ -296,10 +296,32 @@ pub enum ChatEvent {
         message: String,
         /// Whether asking again may help.
         may_retry: bool,
+        /// What sort of failure it is.
+        #[serde(default, skip_serializing_if = "FailureKind::is_other")]
+        kind: FailureKind,
         /// What was decided on the way.
         #[serde(default)]
         decisions: Vec<DecisionRecord>,
     },
+}
+
+/// What sort of failure ended an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The answer took longer than it may.
+    Timeout,
+    /// Something else went wrong.
+    #[default]
+    Other,
+}
+
+impl FailureKind {
+    /// Whether it is none of those with a name.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out so")]
+    fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
 }
 
 /// What models were charged for.
@@ -339,5 +361,17 @@ mod tests {
 
         assert_eq!(event, ChatEvent::Delta { text: "Hello".to_owned() });
         assert_eq!(serde_json::to_string(&event).unwrap(), line);
+    }
+
+    #[test]
+    fn a_failure_without_a_kind_is_of_no_kind_in_particular() {
+        let line = r#"{"event":"failed","message":"no","may_retry":true}"#;
+
+        let event: ChatEvent = serde_json::from_str(line).unwrap();
+        let late = line.replace('}', r#","kind":"timeout"}"#);
+        let late: ChatEvent = serde_json::from_str(&late).unwrap();
+
+        assert!(matches!(event, ChatEvent::Failed { kind: FailureKind::Other, .. }), "{event:?}");
+        assert!(matches!(late, ChatEvent::Failed { kind: FailureKind::Timeout, .. }), "{late:?}");
     }
 }

@@ -7,7 +7,9 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use cynode_agent::{Agent, ChatEvents};
-use cynode_wire::handoff::{ChatEvent, ChatHandoff, EVENT_STREAM, Handoff, HandoffKind};
+use cynode_wire::handoff::{
+    ChatEvent, ChatHandoff, EVENT_STREAM, FailureKind, Handoff, HandoffKind,
+};
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -45,8 +47,8 @@ async fn next(mut answering: Answering) -> Option<(ChatEvent, Answering)> {
     let next = tokio::time::timeout_at(answering.deadline, answering.events.next()).await;
     let event = match next {
         Ok(Some(event)) => event,
-        Ok(None) => failed("the answer broke off"),
-        Err(_) => failed("the answer took too long"),
+        Ok(None) => failed(FailureKind::Other, "the answer broke off"),
+        Err(_) => failed(FailureKind::Timeout, "the answer took too long"),
     };
     answering.is_over = matches!(event, ChatEvent::Done { .. } | ChatEvent::Failed { .. });
     if answering.is_over {
@@ -61,8 +63,8 @@ async fn next(mut answering: Answering) -> Option<(ChatEvent, Answering)> {
     Some((event, answering))
 }
 
-fn failed(message: &str) -> ChatEvent {
-    ChatEvent::Failed { message: message.to_owned(), may_retry: true, decisions: vec![] }
+fn failed(kind: FailureKind, message: &str) -> ChatEvent {
+    ChatEvent::Failed { message: message.to_owned(), may_retry: true, kind, decisions: vec![] }
 }
 
 fn line(event: &ChatEvent) -> Bytes {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cynode_llm::{Provider, ProviderError, refusal};
-use cynode_wire::openai::ChatCompletion;
+use cynode_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
 
 use super::exchange::Exchange;
 use super::model::{Model, ModelError, ModelStream};
-
-/// What egress says when there is nobody to ask.
-const NO_PROVIDER: &str = "no model provider is configured";
 
 /// The orchestrator's egress, for one piece of work.
 pub struct EgressModel {
@@ -51,7 +48,7 @@ fn meaning(error: ProviderError) -> ModelError {
     use ProviderError as E;
     let words = error.to_string();
     match error {
-        E::Rejected { message, .. } if message.contains(NO_PROVIDER) => ModelError::NoModel,
+        E::Rejected { code: Some(code), .. } if code == NO_PROVIDER_CODE => ModelError::NoModel,
         E::RateLimited { .. }
         | E::Unavailable { .. }
         | E::Connect { .. }
@@ -59,7 +56,9 @@ fn meaning(error: ProviderError) -> ModelError {
         | E::Truncated
         | E::Malformed { .. }
         | E::Busy
-        | E::Resting => ModelError::Away { message: words, retry_after: error.retry_after() },
+        | E::Resting { .. } => {
+            ModelError::Away { message: words, retry_after: error.retry_after() }
+        }
         E::Unauthorized { message } | E::Rejected { message, .. } => ModelError::Denied(message),
         E::TooLarge { .. } => ModelError::Unusable(words),
         E::Refused { message } => ModelError::Declined(message),

@@ -1,6 +1,6 @@
 //! What whoever answers tells while it works.
 
-use cynode_wire::handoff::{ChatEvent, DecisionRecord, HandoffUsage};
+use cynode_wire::handoff::{ChatEvent, DecisionRecord, FailureKind, HandoffUsage};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::sync::mpsc;
@@ -43,7 +43,8 @@ impl Teller {
         may_retry: bool,
         decisions: Vec<DecisionRecord>,
     ) {
-        self.tell(ChatEvent::Failed { message, may_retry, decisions }).await;
+        let kind = FailureKind::Other;
+        self.tell(ChatEvent::Failed { message, may_retry, kind, decisions }).await;
     }
 
     async fn tell(&self, event: ChatEvent) {

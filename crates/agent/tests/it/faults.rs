@@ -115,12 +115,15 @@ async fn answers_of_the_wrong_shape_are_repaired_once() {
     }
 }
 
+/// What egress says where there is nobody to ask; its words may change.
+const NO_PROVIDER: &str = r#"{"error":{"message":"nobody","type":"x","code":"no_provider"}}"#;
+
 #[tokio::test]
 async fn a_refusal_and_a_rejected_request_are_not_tried_again() {
     for (fault, reason) in [
         (Answer::refusal("I will not."), "declines to answer"),
         (Answer::status(400, "the context is too long"), "too long"),
-        (Answer::status(404, "no model provider is configured; see: x"), "no model is configured"),
+        (Answer::raw("application/json", NO_PROVIDER), "no model is configured"),
         (Answer::unauthorized("nobody"), "may not be asked"),
     ] {
         let provider = ScriptedProvider::start();

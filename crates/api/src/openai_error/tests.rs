@@ -47,10 +47,23 @@ fn every_refusal_of_a_chat_has_its_status_and_code() {
         (E::Failed(text()), 502, "orchestrator_inference_failed"),
         (E::Timeout(Duration::from_secs(2)), 504, "cynodeai_completion_timeout"),
         (E::Canceled, 408, "request_canceled"),
+        (E::Stopping, 503, "orchestrator_stopping"),
+        (E::Repeated, 409, "already_handed_over"),
     ];
     for (error, status, code) in table {
         let retry = (status == 503).then_some("1");
         is_shown(error, (status, KIND, code), retry);
+    }
+}
+
+#[test]
+fn the_wait_that_a_provider_asks_for_is_told_to_whoever_chats() {
+    let later = |millis| {
+        let retry_after = Duration::from_millis(millis);
+        ChatError::Later { message: "not now".to_owned(), retry_after }
+    };
+    for (millis, told) in [(59_200, "60"), (7_000, "7"), (0, "1")] {
+        is_shown(later(millis), (503, KIND, "model_unavailable"), Some(told));
     }
 }
 
@@ -84,12 +97,13 @@ fn every_refusal_of_the_way_out_has_its_status_class_and_code() {
     let text = || "why".to_owned();
     let ambiguous = E::Ambiguous { model: text(), full_names: vec![text()] };
     let table = [
-        (E::NoProvider, (404, "invalid_request_error", "model_not_found")),
+        (E::NoProvider, (404, "invalid_request_error", "no_provider")),
         (E::UnknownModel(text()), (404, "invalid_request_error", "model_not_found")),
         (ambiguous, (400, "invalid_request_error", "model_ambiguous")),
         (E::Denied(text()), (403, "permission_error", "permission_denied")),
         (E::OverBudget(text()), (403, "insufficient_quota", "insufficient_quota")),
         (E::Credential(CredentialError::NotFound), (503, "server_error", "credential_unusable")),
+        (E::GivenUp("nobody read it"), (408, "server_error", "request_canceled")),
         (E::Store(away()), (503, "server_error", "storage_unavailable")),
     ];
     for (error, expected) in table {
@@ -105,7 +119,7 @@ fn every_failure_of_a_provider_has_its_status_class_and_code() {
     let unavailable = (503, "server_error", "provider_unavailable");
     let limited = (429, "rate_limit_error", "rate_limit_exceeded");
     let failed = (502, "server_error", "provider_failed");
-    let rejected = P::Rejected { status: 422, message: text() };
+    let rejected = P::Rejected { status: 422, message: text(), code: None };
     let unauthorized = P::Unauthorized { message: text() };
     let table = [
         (P::RateLimited { retry_after: Some(Duration::from_secs(7)) }, limited, Some("7")),
@@ -116,7 +130,7 @@ fn every_failure_of_a_provider_has_its_status_class_and_code() {
         (P::Unavailable { status: 500, retry_after: soon }, unavailable, Some("1")),
         (P::Connect { reason: text() }, unavailable, None),
         (P::Busy, unavailable, None),
-        (P::Resting, unavailable, None),
+        (P::Resting { retry_after: Duration::from_secs(9) }, unavailable, Some("9")),
         (P::Malformed { reason: text() }, failed, None),
         (P::Truncated, failed, None),
         (P::TooLarge { limit: 1 }, failed, None),
@@ -124,6 +138,31 @@ fn every_failure_of_a_provider_has_its_status_class_and_code() {
     for (cause, expected, retry) in table {
         is_shown(provider(cause), expected, retry);
     }
+}
+
+#[test]
+fn what_may_have_been_acted_on_is_not_asked_for_again_by_itself() {
+    let told = |error: ChatError| {
+        let response = OpenAiError::from(error).into_response();
+        let header = |name: &HeaderName| response.headers().get(name).cloned();
+        (response.status().as_u16(), header(&SHOULD_RETRY), header(&RETRY_AFTER))
+    };
+    let begun = |error| ChatError::Begun(Box::new(error));
+    let never = Some(HeaderValue::from_static("false"));
+
+    assert_eq!(told(begun(ChatError::Failed("no".to_owned()))), (502, never.clone(), None));
+    assert_eq!(told(begun(ChatError::Stopping)), (503, never.clone(), None));
+    assert_eq!(told(ChatError::OverBudget("spent".to_owned())), (429, never.clone(), None));
+    assert_eq!(told(ChatError::Repeated), (409, never, None));
+    assert_eq!(told(ChatError::Failed("no".to_owned())), (502, None, None));
+}
+
+#[test]
+fn an_agent_is_told_apart_from_a_database_that_does_not_answer() {
+    let denied = (401, "authentication_error", "invalid_api_key");
+    is_shown(AgentError::BadToken, denied, None);
+    let away = AgentError::Store(away());
+    is_shown(away, (503, "server_error", "storage_unavailable"), Some("1"));
 }
 
 #[test]

@@ -16,8 +16,8 @@ use super::check::{MAX_MESSAGES, MAX_TEXT_BYTES};
 use super::{Chat, ChatCall, ChatError};
 use crate::projects;
 
-/// The most turns that are told again.
-const MAX_TURNS: usize = 100;
+/// The most turns that are told again: more than any conversation has that still makes sense.
+const MAX_TURNS: usize = 500;
 /// The most that a turn has: what it asked, and the answer.
 const MAX_OF_TURN: u32 = MAX_MESSAGES + 1;
 /// Where messages keep the name of the turn before theirs, and of the one that theirs repeats.
@@ -117,13 +117,15 @@ async fn recall(
     let project = project_of(tx, call).await?;
     let (mut next, mut turns) = (Some(turn), vec![]);
     let (mut count, mut bytes) = (0, 0);
-    // Names only point backwards, and so the way always ends.
-    while let Some(id) = next.filter(|_| turns.len() < MAX_TURNS) {
+    while let Some(id) = next {
         let Some(found) = past_turn(tx, call, project, id).await? else { break };
-        next = found.follows.filter(|follows| *follows < id);
+        next = found.follows;
         count += found.messages.len();
         bytes += found.messages.iter().map(bytes_of).sum::<usize>();
-        if count > MAX_MESSAGES as usize || bytes > MAX_TEXT_BYTES {
+        // A turn is made after the one that it follows, so the way ends by itself; ids do not tell the
+        // order, because the clocks of those who made them may differ.
+        let is_long = turns.len() >= MAX_TURNS || count > MAX_MESSAGES as usize;
+        if is_long || bytes > MAX_TEXT_BYTES {
             return Err(too_much());
         }
         turns.push(found.messages);
@@ -133,8 +135,8 @@ async fn recall(
 
 fn too_much() -> ChatError {
     let message = format!(
-        "what was said up to this response is more than {MAX_MESSAGES} messages or \
-         {MAX_TEXT_BYTES} bytes: begin anew"
+        "what was said up to this response is more than {MAX_TURNS} turns, {MAX_MESSAGES} messages \
+         or {MAX_TEXT_BYTES} bytes: begin anew"
     );
     ChatError::invalid("previous_response_id", message)
 }

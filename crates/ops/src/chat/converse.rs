@@ -1,10 +1,13 @@
 //! The project manager answers.
 
-use cynode_wire::handoff::{ChatEvent, ChatHandoff, TurnRole};
+use std::time::Duration;
+
+use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, TurnRole};
 use cynode_wire::openai::{ChatChunk, ChatRequest, Delta, Usage};
-use futures_util::{StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::json;
 
+use super::again::Answer;
 use super::turn::{Pieces, Place, Turn};
 use super::window::window;
 use super::{Chat, ChatError};
@@ -13,10 +16,13 @@ use crate::handoff::Subject;
 impl Chat {
     pub(super) async fn ask_manager(
         &self,
-        turn: &Turn,
+        turn: &mut Turn,
         place: &Place,
         request: &ChatRequest,
     ) -> Result<Pieces, ChatError> {
+        if let Some(answer) = &place.answered {
+            return Ok(self.answer_again(turn, answer.clone()));
+        }
         let messages = window(&place.before, &request.messages);
         if messages.last().is_none_or(|last| last.role != TurnRole::User) {
             let message = "the last message must be the user's, and say something";
@@ -25,14 +31,33 @@ impl Chat {
         let mut subject = Subject::of(turn.call.caller.clone(), turn.call.trace_id.clone());
         subject.project = Some(place.project);
         subject.thread = Some(place.thread);
-        let events = self.handoffs.chat(&subject, ChatHandoff { messages }).await?;
-        let stamp = Stamp::of(turn);
+        // Given up while it is handed over, nobody knows whether it was begun.
+        turn.is_handed_over = true;
+        let events = self.handoffs.chat(&subject, ChatHandoff { messages }).await;
+        let events = events.inspect_err(|error| turn.is_handed_over = error.may_have_begun())?;
+        Ok(self.pieces_of(turn, events))
+    }
+
+    /// Gives out an answer that is kept, to a reader who missed it.
+    fn answer_again(&self, turn: &mut Turn, answer: Answer) -> Pieces {
+        // A turn with a name needs an answer of its own, by which it is recalled.
+        turn.is_kept = turn.call.link.is_none();
+        let done = ChatEvent::Done { usage: answer.usage, decisions: vec![] };
+        self.pieces_of(turn, stream::iter([ChatEvent::Delta { text: answer.text }, done]))
+    }
+
+    fn pieces_of(
+        &self,
+        turn: &Turn,
+        events: impl Stream<Item = ChatEvent> + Send + 'static,
+    ) -> Pieces {
+        let stamp = Stamp::of(turn, self.handoffs.chat_within());
         let opening = stamp.on(ChatChunk::of(
             Delta { role: Some("assistant".to_owned()), ..Delta::text("") },
             None,
         ));
         let pieces = events.map(move |event| stamp.pieces(event)).flat_map(stream::iter);
-        Ok(Box::pin(stream::iter([Ok(opening)]).chain(pieces)))
+        Box::pin(stream::iter([Ok(opening)]).chain(pieces))
     }
 }
 
@@ -41,12 +66,14 @@ struct Stamp {
     id: String,
     created: i64,
     model: String,
+    /// How long the answer may take.
+    within: Duration,
 }
 
 impl Stamp {
-    fn of(turn: &Turn) -> Self {
+    fn of(turn: &Turn, within: Duration) -> Self {
         let (id, created) = (turn.completion_id(), turn.began_at.timestamp());
-        Self { id, created, model: turn.model.clone() }
+        Self { id, created, model: turn.model.clone(), within }
     }
 
     fn on(&self, mut piece: ChatChunk) -> ChatChunk {
@@ -73,7 +100,12 @@ impl Stamp {
                 let cost = ChatChunk { usage: Some(usage), ..ChatChunk::default() };
                 vec![Ok(self.on(end)), Ok(self.on(cost))]
             }
-            ChatEvent::Failed { message, .. } => vec![Err(ChatError::Failed(message))],
+            ChatEvent::Failed { kind: FailureKind::Timeout, .. } => {
+                vec![Err(ChatError::Timeout(self.within))]
+            }
+            ChatEvent::Failed { kind: FailureKind::Other, message, .. } => {
+                vec![Err(ChatError::Failed(message))]
+            }
         }
     }
 }

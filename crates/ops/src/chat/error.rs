@@ -37,15 +37,35 @@ pub enum ChatError {
     /// Whoever should answer is not there: ask again later.
     #[error("{0}")]
     Unavailable(String),
+    /// Whoever should answer is to be left alone for so long: ask again then.
+    #[error("{message}")]
+    Later {
+        /// Why.
+        message: String,
+        /// How long.
+        retry_after: Duration,
+    },
     /// Whoever should answer failed.
     #[error("{0}")]
     Failed(String),
     /// The answer took too long.
     #[error("the answer took longer than {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The reader went away.
+    /// The reader went away, or did not read.
     #[error("the request was canceled")]
     Canceled,
+    /// The process stops: ask again shortly.
+    #[error("the orchestrator stops: try again shortly")]
+    Stopping,
+    /// The same was handed to the project manager before, who may have acted: look before asking again.
+    #[error(
+        "this was handed to the project manager before, who may have acted on it: see what came of \
+         it, then say anew what is still to be done"
+    )]
+    Repeated,
+    /// It failed after the project manager was asked, who may have acted: look before asking again.
+    #[error(transparent)]
+    Begun(Box<Self>),
     /// The database does not answer.
     #[error("the conversation could not be kept")]
     Store(#[from] cynode_store::Error),
@@ -67,10 +87,13 @@ impl ChatError {
             Self::UnknownModel(_) => "model_not_found",
             Self::Denied(_) => "permission_denied",
             Self::OverBudget(_) => "insufficient_quota",
-            Self::Busy | Self::Unavailable(_) => "model_unavailable",
+            Self::Busy | Self::Unavailable(_) | Self::Later { .. } => "model_unavailable",
             Self::Failed(_) => "orchestrator_inference_failed",
             Self::Timeout(_) => "cynodeai_completion_timeout",
             Self::Canceled => "request_canceled",
+            Self::Stopping => "orchestrator_stopping",
+            Self::Repeated => "already_handed_over",
+            Self::Begun(error) => error.code(),
             Self::Store(_) => "storage_unavailable",
         }
     }
@@ -80,6 +103,7 @@ impl ChatError {
         match self {
             Self::Canceled => "canceled",
             Self::Timeout(_) => "timeout",
+            Self::Begun(error) => error.outcome(),
             Self::Invalid { .. }
             | Self::UnknownProject(_)
             | Self::UnknownModel(_)
@@ -87,7 +111,10 @@ impl ChatError {
             | Self::OverBudget(_)
             | Self::Busy
             | Self::Unavailable(_)
+            | Self::Later { .. }
             | Self::Failed(_)
+            | Self::Repeated
+            | Self::Stopping
             | Self::Store(_) => "error",
         }
     }
@@ -124,6 +151,7 @@ impl From<EgressError> for ChatError {
             E::NoCredential { .. } | E::Credential(_) => Self::Unavailable(message),
             E::Provider { cause, .. } => failed(&cause, kept(&message)),
             E::Preferences(_) => Self::Failed(message),
+            E::GivenUp(_) => Self::Canceled,
             E::Store(error) => Self::Store(error),
         }
     }
@@ -132,8 +160,11 @@ impl From<EgressError> for ChatError {
 /// A failure of a provider, by what the caller can do about it.
 fn failed(cause: &ProviderError, message: String) -> ChatError {
     use ProviderError as P;
+    if let Some(retry_after) = cause.retry_after() {
+        return ChatError::Later { message, retry_after };
+    }
     match cause {
-        P::RateLimited { .. } | P::Busy | P::Resting => ChatError::Unavailable(message),
+        P::RateLimited { .. } | P::Busy | P::Resting { .. } => ChatError::Unavailable(message),
         P::Rejected { .. } => ChatError::Invalid { message, param: None },
         // Providers repeat the credential that they do not accept.
         P::Unauthorized { .. } => ChatError::Failed(

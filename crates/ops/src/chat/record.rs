@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
-use cynode_store::{ChatRecord, Entry, Home, Thread, ThreadMessage, ThreadStore, Tx};
+use cynode_store::{
+    ChatRecord, ChatRecordStore, Entry, Home, Thread, ThreadMessage, ThreadStore, Tx,
+};
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
 use serde_json::{Map, Value, json};
 use tracing::info;
 
+use super::again::{Earlier, RECENT_TURNS};
 use super::gather::{Said, kept};
 use super::turn::{Place, Turn};
 use super::window::MAX_MESSAGES;
@@ -27,6 +30,8 @@ pub(super) struct Surroundings {
     routing: Routing,
     latest: Option<Thread>,
     before: Vec<ThreadMessage>,
+    /// How the user's newest turns went, for requests that are sent again.
+    turns: Vec<ChatRecord>,
     /// What calls were decided by then, if it was looked at.
     revision: Option<i64>,
 }
@@ -48,6 +53,7 @@ impl Chat {
         let (call, now) = (turn.call.clone(), self.clock.now());
         // Models are told what the client sends, and nothing else.
         let needs_past = turn.is_for_manager() || call.is_repeat;
+        let needs_turns = turn.is_for_manager() && call.is_repeat;
         self.store
             .read_alone(move |tx| {
                 Box::pin(async move {
@@ -65,8 +71,13 @@ impl Chat {
                         }
                         Some(_) | None => vec![],
                     };
+                    let turns = if needs_turns {
+                        tx.chat_record_list(call.caller.user, None, RECENT_TURNS).await?
+                    } else {
+                        vec![]
+                    };
                     let routing = Routing::from_preferences(None, &preferences);
-                    Ok(Some(Surroundings { project, routing, latest, before, revision }))
+                    Ok(Some(Surroundings { project, routing, latest, before, turns, revision }))
                 })
             })
             .await
@@ -81,7 +92,7 @@ impl Chat {
     ) -> Result<Place, ChatError> {
         let now = self.clock.now();
         let user = turn.call.caller.user;
-        let Surroundings { project, routing, latest, before, revision } = around;
+        let Surroundings { project, routing, latest, before, turns, revision } = around;
         let (live, last) = match latest {
             Some(thread) if now - thread.updated_at < IDLE => (Some(thread.id), thread.number),
             Some(thread) => (None, thread.number),
@@ -98,12 +109,28 @@ impl Chat {
         };
         let mut said: Vec<ThreadMessage> =
             what_is_new(&request.messages).map(|message| as_kept(message, fresh.id, now)).collect();
-        if let Some(link) = turn.call.link {
-            for message in &mut said {
+        for message in &mut said {
+            if let Some(link) = turn.call.link {
                 link.mark(message);
             }
+            if let Some(asked) = &turn.asked {
+                asked.note(&mut message.metadata);
+            }
         }
-        if turn.call.is_repeat && ends_with(&before, &said) {
+        let earlier = match (&turn.asked, live) {
+            (Some(asked), Some(thread)) if turn.call.is_repeat => {
+                asked.earlier((thread, &before), &turns, now)?
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        };
+        let answered = match earlier {
+            Some(Earlier::Answered(answer)) => Some(answer),
+            Some(Earlier::Unbegun) | None => None,
+        };
+        if let Some(answer) = &answered {
+            turn.repeats = answer.words.filter(|_| turn.call.link.is_some());
+            said.clear();
+        } else if turn.call.is_repeat && ends_with(&before, &said) {
             turn.repeats = turn.call.link.and_then(|link| link.repeated(&before, said.len()));
             // A turn with a name that says it again without knowing whose words these are keeps them.
             if turn.call.link.is_none() || turn.repeats.is_some() {
@@ -114,7 +141,7 @@ impl Chat {
             let said =
                 said.into_iter().map(|said| Entry::Message(ThreadMessage { thread, ..said }));
             self.store.enter(said.collect()).await?;
-            return Ok(Place { project, thread, routing, before, revision });
+            return Ok(Place { project, thread, routing, before, answered, revision });
         }
         let thread = self
             .store
@@ -129,7 +156,7 @@ impl Chat {
                 })
             })
             .await?;
-        Ok(Place { project, thread, routing, before, revision })
+        Ok(Place { project, thread, routing, before, answered, revision })
     }
 
     /// Keeps the answer, or as much of it as there is, and how the turn went.
@@ -149,7 +176,8 @@ impl Chat {
             "a turn of chat with the {path} ended: {}",
             record.outcome
         );
-        let answer = turn.thread.filter(|_| !said.is_nothing()).map(|thread| ThreadMessage {
+        let has_answer = !said.is_nothing() && !turn.is_kept;
+        let answer = turn.thread.filter(|_| has_answer).map(|thread| ThreadMessage {
             id: ChatMessageId::generate(),
             thread,
             role: "assistant".to_owned(),

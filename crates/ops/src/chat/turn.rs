@@ -10,6 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use tokio::time::timeout;
 
+use super::again::{Answer, Asked};
 use super::check::check;
 use super::gather::Said;
 use super::{Chat, ChatCall, ChatError, MANAGER_MODEL, Reader};
@@ -36,8 +37,12 @@ pub(super) struct Turn {
     pub(super) repeats: Option<ChatTurnId>,
     /// The sorts of secrets that were taken out.
     pub(super) kinds: Kinds,
+    /// What was asked of the project manager; nothing if a model is asked.
+    pub(super) asked: Option<Asked>,
     /// Whether the project manager may have begun with it.
     pub(super) is_handed_over: bool,
+    /// Whether the answer is kept already.
+    pub(super) is_kept: bool,
     /// What models were asked, to be kept with the answer.
     pub(super) tab: Tab,
 }
@@ -49,6 +54,8 @@ pub(super) struct Place {
     pub(super) routing: Routing,
     /// The newest messages before this turn.
     pub(super) before: Vec<ThreadMessage>,
+    /// The answer that an earlier attempt of the same request got and its reader missed.
+    pub(super) answered: Option<Answer>,
     /// What calls were decided by when the turn began, if it was looked at.
     pub(super) revision: Option<i64>,
 }
@@ -65,7 +72,9 @@ impl Turn {
             thread: None,
             repeats: None,
             kinds: Kinds::new(),
+            asked: None,
             is_handed_over: false,
+            is_kept: false,
             tab: Tab::default(),
         }
     }
@@ -183,6 +192,7 @@ impl Chat {
         turn.project = Some(surroundings.project);
         let request = CleanRequest::from(request);
         turn.kinds.clone_from(request.kinds());
+        turn.asked = turn.is_for_manager().then(|| Asked::new(turn.id, &request));
         let place = self.hear_user(turn, surroundings, &request).await?;
         turn.thread = Some(place.thread);
         Ok((place, request))

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cynode_wire::handoff::{ChatEvent, ChatHandoff, Handoff, HandoffKind};
+use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, Handoff, HandoffKind};
 use futures_util::{Stream, StreamExt as _};
 use tokio::time::Instant;
 
@@ -41,7 +41,8 @@ impl Handoffs {
         let deadline = Instant::now() + within;
         let open = self.open(HandoffKind::Chat, subject, within).await?;
         let handoff = written(&Handoff { context: open.context(), body })?;
-        let sent = self.patiently(deadline, |left| self.manager.chat(handoff.clone(), left));
+        let sent =
+            self.patiently((deadline, within), |left| self.manager.chat(handoff.clone(), left));
         let events = sent.await?;
         let answering = Answering { open: Some(open), events, deadline, within };
         Ok(HandoffStream(Box::pin(futures_util::stream::unfold(answering, next))))
@@ -77,5 +78,7 @@ async fn next(mut answering: Answering) -> Option<(ChatEvent, Answering)> {
 
 fn failed(error: &HandoffError) -> ChatEvent {
     let may_retry = !matches!(error, HandoffError::Invalid(_));
-    ChatEvent::Failed { message: error.to_string(), may_retry, decisions: vec![] }
+    let is_late = matches!(error, HandoffError::Timeout(_));
+    let kind = if is_late { FailureKind::Timeout } else { FailureKind::Other };
+    ChatEvent::Failed { message: error.to_string(), may_retry, kind, decisions: vec![] }
 }

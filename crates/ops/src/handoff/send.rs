@@ -116,8 +116,15 @@ impl Handoffs {
         let deadline = Instant::now() + within;
         let mut open = self.open(kind, subject, within).await?;
         let handoff = written(&Handoff { context: open.context(), body })?;
-        let sent = self.patiently(deadline, |left| self.manager.hand(kind, handoff.clone(), left));
-        let answer = sent.await.and_then(|answer| read(answer));
+        let sent = self
+            .patiently((deadline, within), |left| self.manager.hand(kind, handoff.clone(), left));
+        let answer = tokio::select! {
+            biased;
+            () = self.background.ending() => {
+                Err(HandoffError::Lost("this orchestrator stops".to_owned()))
+            }
+            answer = sent => answer.and_then(|answer| read(answer)),
+        };
         if let Ok(answer) = &answer {
             open.decided(decided(answer));
         }
@@ -158,10 +165,11 @@ impl Handoffs {
         }
     }
 
-    /// Tries again what was certainly not begun, as long as there is time.
+    /// Tries again what was certainly not begun, until the deadline, which is `within` after the
+    /// beginning.
     pub(super) async fn patiently<T, F>(
         &self,
-        deadline: Instant,
+        (deadline, within): (Instant, Duration),
         mut attempt: impl FnMut(Duration) -> F,
     ) -> Result<T, HandoffError>
     where
@@ -174,8 +182,11 @@ impl Handoffs {
             let outcome = tokio::time::timeout_at(deadline, attempt(left)).await;
             let error = match outcome {
                 Ok(Err(error)) if error.is_unstarted() && tries < TRIES => error,
+                // Who waits is told of all the time that was given, and not of what was left of it.
+                Ok(Err(HandoffError::Timeout(_))) | Err(_) => {
+                    return Err(HandoffError::Timeout(within));
+                }
                 Ok(outcome) => return outcome,
-                Err(_) => return Err(HandoffError::Timeout(left)),
             };
             let wanted = if let HandoffError::Busy { retry_after } = error {
                 retry_after.max(wait)

@@ -3,5 +3,7 @@
 mod chains;
 mod faults;
 mod order;
+mod repeats;
+mod stopping;
 mod threads;
 mod world;

@@ -4,16 +4,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_ops::Signals;
 use cynode_ops::agents::AgentError;
+use cynode_ops::groups::Groups;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager, Subject,
 };
-use cynode_store::DecisionStore;
+use cynode_runtime::tasks::Tasks;
+use cynode_store::{Decision, DecisionStore, SettingStore};
+use cynode_wire::groups::CreateGroup;
 use cynode_wire::handoff::{
-    ChatEvent, ChatHandoff, Choice, DecideHandoff, HandoffKind, Turn, TurnRole,
+    ChatEvent, ChatHandoff, Choice, DecideHandoff, HandoffKind, HandoffUsage, Turn, TurnRole,
 };
-use futures_util::{StreamExt as _, stream};
+use cynode_wire::preferences::{PreferenceKey, WritePreference};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
@@ -21,11 +26,16 @@ use crate::engines::on_each_engine;
 
 on_each_engine! {
     a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it,
+    a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes,
     only_work_that_was_not_begun_is_handed_over_again,
     a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends,
     no_more_handoffs_are_open_than_allowed,
     an_answer_that_nobody_waits_for_any_more_ends_with_its_token,
     nothing_is_handed_over_about_what_the_user_cannot_see,
+    a_caller_who_goes_away_during_the_end_loses_no_decision,
+    a_timeout_names_all_the_time_that_was_given,
+    what_is_handed_over_is_given_up_when_the_process_stops,
+    a_handoff_changes_nothing_that_calls_are_decided_by,
 }
 
 /// When a test gives up that is about giving up.
@@ -100,6 +110,13 @@ impl Handing {
         self.manager.handed.lock().unwrap().iter().map(|(_, handoff)| handoff.clone()).collect()
     }
 
+    async fn kept(&self) -> Vec<Decision> {
+        let (store, task) = (&self.its.world.store, self.its.task.id);
+        let kept: Result<_, cynode_store::Error> =
+            store.read(move |tx| Box::pin(async move { tx.decision_list(task, 10).await })).await;
+        kept.unwrap()
+    }
+
     async fn is_valid(&self, token: &str) -> bool {
         !matches!(self.its.world.agents.authenticate(token).await, Err(AgentError::BadToken))
     }
@@ -139,19 +156,44 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     assert!(context["skill"].as_str().unwrap().contains("CyNode"));
     assert!(token_of(&handed).starts_with("cyn_pm_"));
     assert!(!handing.is_valid(&token_of(&handed)).await, "the token outlives its handoff");
-    let task = handing.its.task.id;
-    let kept: Result<_, cynode_store::Error> = handing
-        .its
-        .world
-        .store
-        .read(move |tx| Box::pin(async move { tx.decision_list(task, 10).await }))
-        .await;
-    let kept = kept.unwrap();
+    let kept = handing.kept().await;
     assert_eq!(kept.len(), 1);
     assert_eq!(
         (&*kept[0].handoff, &*kept[0].purpose, &*kept[0].trace_id),
         ("decide", "choose", "trace")
     );
+}
+
+async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes() {
+    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
+    let handing = Handing::to(manager).await;
+    let Catalogue { world, preferences, .. } = &handing.its;
+    let groups = Groups::new(world.store.clone(), world.clock.clone(), world.signals());
+    let key = "agents.project_manager.additional_context".to_owned();
+    let mut made = vec![];
+    for name in ["zebra", "ant"] {
+        let new = CreateGroup { name: name.to_owned(), display_name: None };
+        let group = groups.create(&world.admin, new).await.unwrap().id;
+        groups.add(&world.admin, name, "bob").await.unwrap();
+        let scope_id = Some(group.as_uuid());
+        let wanted = PreferenceKey { scope_type: ScopeKind::Group, scope_id, key: key.clone() };
+        let written = WritePreference {
+            value: json!(format!("of the {name}")),
+            value_type: ValueType::String,
+            expected_version: None,
+            reason: None,
+        };
+        preferences.put(&world.admin, wanted, written).await.unwrap();
+        made.push(group);
+    }
+
+    handing.decide().await.unwrap();
+
+    let context = &handing.handed()[0]["context"];
+    assert_eq!(context["groups"], json!(made));
+    assert_eq!(context["preferences"]["effective"][&key], "of the ant");
+    let source = &context["preferences"]["sources"][&key];
+    assert_eq!((&source["scope_type"], &source["scope_id"]), (&json!("group"), &json!(made[1])));
 }
 
 async fn only_work_that_was_not_begun_is_handed_over_again() {
@@ -209,6 +251,71 @@ async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
     while handing.is_valid(&token).await {
         tokio::task::yield_now().await;
     }
+}
+
+async fn a_caller_who_goes_away_during_the_end_loses_no_decision() {
+    let decision = json!({ "purpose": "choose", "by": "rule", "reason": "r", "input_hash": "00" });
+    let decisions = serde_json::from_value(json!([decision])).unwrap();
+    let done = ChatEvent::Done { usage: HandoffUsage::default(), decisions };
+    let manager = Scripted { events: Mutex::new(vec![done]), ..Scripted::default() };
+    let handing = Handing::to(manager).await;
+    let mut answer = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
+    let token = token_of(&handing.handed()[0]);
+
+    assert_eq!(answer.next().now_or_never(), None, "it is being put on record");
+    drop(answer);
+
+    while handing.is_valid(&token).await || handing.kept().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn a_timeout_names_all_the_time_that_was_given() {
+    let within = Duration::from_millis(1500);
+    let late = HandoffError::Timeout(Duration::from_millis(1));
+    let says = Mutex::new(vec![Err(late), Err(away())]);
+    let options = HandoffOptions { within, ..HandoffOptions::default() };
+    let handing = Handing::with(Scripted { says, ..Scripted::default() }, options).await;
+
+    let refused = handing.decide().await.unwrap_err();
+
+    assert!(matches!(refused, HandoffError::Timeout(told) if told == within), "{refused}");
+}
+
+async fn what_is_handed_over_is_given_up_when_the_process_stops() {
+    let manager = Scripted { is_silent: true, ..Scripted::default() };
+    let mut handing = Handing::to(manager).await;
+    let background = Tasks::new();
+    handing.handoffs = handing.handoffs.clone().in_background(background.clone());
+
+    let stop = async {
+        while handing.handed().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        background.finish(Duration::from_secs(20)).await
+    };
+    let (refused, has_ended) = tokio::join!(handing.decide(), stop);
+
+    assert!(matches!(refused, Err(HandoffError::Lost(_))), "{refused:?}");
+    assert!(has_ended);
+    assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
+}
+
+async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
+    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
+    let handing = Handing::to(manager).await;
+    let store = handing.its.world.store.clone();
+    let revision = || async {
+        let read: Result<i64, cynode_store::Error> =
+            store.read(|tx| Box::pin(async move { tx.policy_revision().await })).await;
+        read.unwrap()
+    };
+    let before = revision().await;
+
+    handing.decide().await.unwrap();
+
+    assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
+    assert_eq!(revision().await, before, "everybody would read everything anew");
 }
 
 async fn nothing_is_handed_over_about_what_the_user_cannot_see() {

@@ -176,6 +176,9 @@ impl ModelEntry {
     }
 }
 
+/// The code of a refusal for want of any provider of models.
+pub const NO_PROVIDER_CODE: &str = "no_provider";
+
 /// Why a request failed, in the shape that OpenAI's clients read.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ErrorBody {

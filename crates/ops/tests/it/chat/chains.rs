@@ -22,6 +22,7 @@ on_each_engine! {
     a_turn_is_recalled_however_much_was_said_after_it,
     more_than_a_request_may_say_is_not_recalled,
     turns_are_looked_up_only_where_there_is_room_for_one_more,
+    a_chain_does_not_depend_on_the_clocks_of_those_who_made_it,
 }
 
 impl ChatWorld {
@@ -50,6 +51,19 @@ async fn a_chain_of_turns_is_recalled_without_what_was_said_beside_it() {
     assert_eq!(world.recalled(other).await.unwrap(), ["another chain", "Hello there."]);
     let both = ["one", "Hello there.", "two", "Hello there."];
     assert_eq!(world.recalled(second).await.unwrap(), both);
+}
+
+async fn a_chain_does_not_depend_on_the_clocks_of_those_who_made_it() {
+    let world = ChatWorld::new(Manner::Answer).await;
+    let smaller = ChatTurnId::generate();
+    let first = world.go_on(None, MODEL, "one").await;
+    let link = Link { id: smaller, follows: Some(first) };
+    let call = ChatCall { link: Some(link), ..world.call() };
+    world.chat.complete(call, request(MODEL, "two")).await.unwrap();
+
+    let both = ["one", "Hello there.", "two", "Hello there."];
+    assert!(smaller < first);
+    assert_eq!(world.recalled(smaller).await.unwrap(), both);
 }
 
 async fn a_turn_is_remembered_with_its_model_and_its_cost() {

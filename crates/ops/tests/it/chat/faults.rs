@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cynode_ops::chat::{ChatCall, ChatError, ChatOptions, MANAGER_MODEL};
+use cynode_ops::handoff::HandoffOptions;
 use cynode_wire::openai::ChatRequest;
 use futures_util::StreamExt as _;
 
@@ -20,6 +21,8 @@ on_each_engine! {
     more_turns_than_there_is_room_for_are_refused,
     a_client_that_tries_again_has_said_it_once,
     the_project_manager_is_asked_by_the_user_only,
+    a_project_manager_that_is_late_is_a_timeout_too,
+    a_reader_that_does_not_read_holds_nobody_up,
 }
 
 async fn a_request_that_breaks_rules_is_refused_before_anything_is_kept() {
@@ -89,6 +92,39 @@ async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
         let last = pieces.last().unwrap().as_ref().unwrap_err();
         assert_eq!(last.code(), "cynodeai_completion_timeout");
         assert_eq!(world.records().await[0].outcome, "timeout");
+    }
+}
+
+async fn a_project_manager_that_is_late_is_a_timeout_too() {
+    let chat_within = Duration::from_millis(50);
+    let handing = HandoffOptions { chat_within, ..HandoffOptions::default() };
+    let world = ChatWorld::with_both(Manner::Hang, ChatOptions::default(), handing).await;
+
+    let late = world.ask(MANAGER_MODEL, "hello").await.unwrap_err();
+    let pieces = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
+
+    assert_eq!(late.code(), "cynodeai_completion_timeout");
+    let last = pieces.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(last.code(), "cynodeai_completion_timeout");
+    assert!(world.records().await.iter().all(|record| record.outcome == "timeout"));
+}
+
+async fn a_reader_that_does_not_read_holds_nobody_up() {
+    for model in [MODEL, MANAGER_MODEL] {
+        let wait = Duration::from_millis(200);
+        let world = ChatWorld::with(Manner::Flood, ChatOptions { wait, max_open: 1 }).await;
+        let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
+        let mut stream = Box::pin(stream);
+        stream.next().await.unwrap().unwrap();
+
+        let record = world.record_to_come().await;
+        let other = world.ask(model, "hi").await.unwrap();
+
+        assert_eq!(record.outcome, "canceled");
+        assert_eq!(other.text().len(), 200);
+        let rest: Vec<_> = stream.collect().await;
+        let last = rest.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(last.code(), "request_canceled");
     }
 }
 

@@ -25,6 +25,8 @@ use tokio::sync::Notify;
 use crate::world::World;
 
 pub(super) const MODEL: &str = "local/tiny";
+/// How many pieces a flood has.
+const FLOOD: usize = 200;
 
 /// How those who answer behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,10 @@ pub(super) enum Manner {
     Break,
     /// They refuse.
     Refuse,
+    /// They say more than a reader is waited for.
+    Flood,
+    /// They are not there.
+    Away,
 }
 
 /// What those who answer were asked, and how they behave.
@@ -126,7 +132,13 @@ impl Models for Model {
                 });
                 Box::pin(stream::iter([piece("Hello")]).chain(never))
             }
-            Manner::Refuse => return Err(EgressError::Denied("not for you".to_owned())),
+            Manner::Flood => {
+                let words = (0..FLOOD).map(move |_| Ok(ChatChunk::of(Delta::text("x"), None)));
+                Box::pin(stream::iter(words.chain([end, cost]).collect::<Vec<_>>()))
+            }
+            Manner::Refuse | Manner::Away => {
+                return Err(EgressError::Denied("not for you".to_owned()));
+            }
         })
     }
 }
@@ -167,7 +179,12 @@ impl ProjectManager for Manager {
                 });
                 Box::pin(stream::iter([delta("Hello")]).chain(never))
             }
+            Manner::Flood => {
+                let words = (0..FLOOD).map(|_| Ok(ChatEvent::Delta { text: "x".to_owned() }));
+                Box::pin(stream::iter(words.chain([done]).collect::<Vec<_>>()))
+            }
             Manner::Refuse => return Err(HandoffError::Failed("not today".to_owned())),
+            Manner::Away => return Err(HandoffError::Away("it starts".to_owned())),
         })
     }
 }
@@ -175,6 +192,8 @@ impl ProjectManager for Manager {
 pub(super) struct ChatWorld {
     pub(super) world: World,
     pub(super) chat: Chat,
+    /// Where turns and handoffs go on.
+    pub(super) background: Tasks,
     pub(super) model: Arc<Script>,
     pub(super) manager: Arc<Script>,
 }
@@ -185,6 +204,14 @@ impl ChatWorld {
     }
 
     pub(super) async fn with(manner: Manner, options: ChatOptions) -> Self {
+        Self::with_both(manner, options, HandoffOptions::default()).await
+    }
+
+    pub(super) async fn with_both(
+        manner: Manner,
+        options: ChatOptions,
+        handing: HandoffOptions,
+    ) -> Self {
         let world = World::new().await;
         let script = || {
             let (asked, given_up) = (Mutex::default(), Arc::default());
@@ -192,18 +219,16 @@ impl ChatWorld {
         };
         let (model, manager) = (script(), script());
         let shared = (world.store.clone(), world.clock.clone() as _, world.signals());
-        let handoffs = Handoffs::new(
-            shared,
-            Arc::new(Manager(Arc::clone(&manager))),
-            HandoffOptions::default(),
-        );
+        let background = Tasks::new();
+        let handoffs = Handoffs::new(shared, Arc::new(Manager(Arc::clone(&manager))), handing)
+            .in_background(background.clone());
         let chat = Chat::new(
-            (world.store.clone(), world.clock.clone(), Tasks::new()),
+            (world.store.clone(), world.clock.clone(), background.clone()),
             Arc::new(Model(Arc::clone(&model))),
             handoffs,
             options,
         );
-        Self { world, chat, model, manager }
+        Self { world, chat, background, model, manager }
     }
 
     pub(super) fn call(&self) -> ChatCall {
