@@ -12,6 +12,7 @@ use crate::auth::AuthCommand;
 use crate::brain::BrainCommand;
 use crate::chat::ChatArgs;
 use crate::creds::CredsCommand;
+use crate::groups::GroupsCommand;
 use crate::nodes::NodesCommand;
 use crate::prefs::PrefsCommand;
 use crate::project::ProjectCommand;
@@ -21,6 +22,7 @@ use crate::runs::RunCommand;
 use crate::schedule::ScheduleCommand;
 use crate::servers::ServersCommand;
 use crate::setting::SettingsCommand;
+use crate::skills::SkillsCommand;
 use crate::task::TaskCommand;
 use crate::token::TokenCommand;
 use crate::tools::ToolsCommand;
@@ -148,7 +150,13 @@ pub enum Command {
     /// What models were asked, and what it cost.
     #[command(subcommand)]
     Brain(BrainCommand),
-    /// Wishes about how work is done, by user, project, task or for everybody.
+    /// Groups of users: who is in them.
+    #[command(subcommand, visible_alias = "group")]
+    Groups(GroupsCommand),
+    /// Texts that tell agents how to work, and the one that goes with every prompt.
+    #[command(subcommand, visible_alias = "skill")]
+    Skills(SkillsCommand),
+    /// Wishes about how work is done, by group, user, project, task or for everybody.
     #[command(subcommand, visible_alias = "preferences")]
     Prefs(PrefsCommand),
     /// Settings of the installation.

@@ -50,7 +50,7 @@ pub(crate) struct Assembled {
     gateway: Gateway,
     operations: Operations,
     pool: Arc<Pool>,
-    skills: Skills,
+    pub(crate) skills: Skills,
     pub(crate) administration: Administration,
     pub(crate) launcher: Arc<crate::analysts::Processes>,
     inbox: Inbox,

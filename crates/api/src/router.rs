@@ -7,9 +7,11 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
 use cynode_ops::chat::Chat;
+use cynode_ops::groups::Groups;
 use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
+use cynode_ops::skills::Skills;
 use cynode_ops::{Accounts, Artifacts, Events, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use http::StatusCode;
@@ -23,9 +25,10 @@ use crate::edge::edge;
 use crate::identity::{ServiceTokens, require_join, require_node, require_runner, require_user};
 use crate::openapi::{Document, named};
 use crate::status::Overview;
+use crate::unread::close_if_unread;
 use crate::{
-    Administration, Models, accounts, artifacts, chat, egress, events, gateway, node_api, nodes,
-    preferences, projects, runs, schedules, status, tasks, threads, workflow,
+    Administration, Models, accounts, artifacts, chat, egress, events, gateway, groups, node_api,
+    nodes, preferences, projects, runs, schedules, skills, status, tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -63,6 +66,10 @@ pub struct Services {
     pub models: Models,
     /// Preferences.
     pub preferences: Preferences,
+    /// Groups of users.
+    pub groups: Groups,
+    /// Skills.
+    pub skills: Skills,
     /// The secrets of runners and joining nodes.
     pub tokens: ServiceTokens,
     /// The engine's name, for people.
@@ -82,6 +89,7 @@ pub fn router(services: Services) -> Router {
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, TIMEOUT))
+        .layer(from_fn(close_if_unread))
         .layer(from_fn(edge))
 }
 
@@ -101,6 +109,8 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .merge(gateway::routes(services.administration.clone()))
         .merge(egress::routes(services.models.clone()))
         .merge(preferences::routes(services.preferences))
+        .merge(groups::routes(services.groups))
+        .merge(skills::routes(services.skills))
         .merge(status::routes(overview))
         .route_layer(from_fn_with_state(services.accounts.clone(), require_user));
     let runners = workflow::routes(services.workflow)

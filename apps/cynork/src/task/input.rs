@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     CommandsFile,
     /// A file for the workspace.
     Attachment,
+    /// A text that tells agents how to work.
+    Skill,
 }
 
 impl Purpose {
@@ -39,6 +41,7 @@ impl Purpose {
             Self::Script => "script",
             Self::CommandsFile => "commands file",
             Self::Attachment => "attachment",
+            Self::Skill => "skill",
         }
     }
 
@@ -46,7 +49,7 @@ impl Purpose {
         match self {
             Self::TaskFile => MIB,
             Self::Script => 256 * KIB,
-            Self::CommandsFile => 64 * KIB,
+            Self::CommandsFile | Self::Skill => 64 * KIB,
             Self::Attachment => 10 * MIB,
         }
     }

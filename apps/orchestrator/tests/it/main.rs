@@ -21,6 +21,7 @@ mod events;
 mod fencing;
 mod first_run;
 mod gateway;
+mod groups;
 mod harness;
 mod health;
 mod job_tokens;
@@ -32,7 +33,9 @@ mod reports;
 mod runs;
 mod sandboxes;
 mod schedules;
+mod secrets;
 mod sign_in;
+mod skills;
 mod start_triggers;
 mod state_tools;
 mod steering;
@@ -99,11 +102,16 @@ on_both_engines! {
         an_answer_that_does_not_come_is_a_timeout,
         a_conversation_is_read_back_by_its_owner_only,
         a_new_thread_is_begun_and_added_to,
+        everybody_calls_their_own_project_default,
         a_response_is_made_read_back_and_gone_on_from,
         a_streamed_response_is_told_by_events_and_can_be_named,
         a_function_s_result_finds_its_call_in_the_response_before,
         responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape,
         what_is_not_stored_cannot_be_named_and_others_cannot_name_mine,
+    }
+    secrets {
+        no_secret_that_agents_or_people_write_down_is_kept,
+        what_an_agent_asks_a_model_holds_no_secret,
     }
     egress {
         providers_are_managed_and_tried_by_administrators_alone,
@@ -111,6 +119,16 @@ on_both_engines! {
         an_agent_asks_a_model_with_its_token_and_it_is_on_record,
         an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_off,
         refusals_of_the_agents_way_out_have_openai_s_shape,
+    }
+    groups {
+        groups_are_made_filled_emptied_and_removed_by_administrators,
+        a_groups_preference_reaches_its_members_and_nobody_else,
+        a_rule_about_a_group_holds_for_agents_of_whoever_is_in_it,
+    }
+    skills {
+        people_load_read_change_and_remove_skills_with_the_checks_of_the_tools,
+        a_groups_skill_is_read_by_its_members,
+        the_default_skill_is_replaced_by_administrators_and_stays_so_after_a_start,
     }
     preferences {
         a_preference_is_written_read_and_removed_with_its_versions,

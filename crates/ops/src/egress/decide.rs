@@ -1,5 +1,6 @@
 //! Whether a provider may be asked: rules first, then what its row says; silence is no.
 
+use cynode_domain::ids::GroupId;
 use cynode_domain::model::{CALL, CHAT, OPERATION, ProviderUse};
 use cynode_domain::policy::rules::{Access, Rule, Verdict, evaluate};
 use cynode_store::ModelProvider;
@@ -20,10 +21,10 @@ pub(super) fn resource(provider: &str) -> String {
     format!("{provider}/{CHAT}")
 }
 
-/// Whether this provider may be asked.
+/// Whether this provider may be asked, for a user of these groups who may administer.
 pub(super) fn decide(
     inference: &Inference,
-    is_admin: bool,
+    (groups, is_admin): (&[GroupId], bool),
     provider: &ModelProvider,
     rules: &[Rule],
 ) -> Decision {
@@ -31,7 +32,7 @@ pub(super) fn decide(
     let access = Access {
         caller: inference.principal(),
         user: Some(inference.caller.user),
-        groups: &inference.groups,
+        groups,
         project: inference.project,
         task: inference.task,
         action: CALL,
@@ -116,7 +117,7 @@ mod tests {
             (ProviderUse::Rules, false, false),
         ] {
             for (is_admin, expected) in [(false, of_user), (true, of_admin)] {
-                let decision = decide(&asks(), is_admin, &provider(allow), &[]);
+                let decision = decide(&asks(), (&[], is_admin), &provider(allow), &[]);
                 assert_eq!(is_allowed(&decision), expected, "{allow} {is_admin}: {decision:?}");
             }
         }
@@ -129,7 +130,8 @@ mod tests {
         let allow = rule(user, Effect::Allow, "far/*");
         let deny = rule(Subject::System, Effect::Deny, "*/chat");
         let elsewhere = rule(Subject::System, Effect::Deny, "near/*");
-        let decided = |allow_use, rules: &[Rule]| decide(&asks, true, &provider(allow_use), rules);
+        let decided =
+            |allow_use, rules: &[Rule]| decide(&asks, (&[], true), &provider(allow_use), rules);
 
         assert!(is_allowed(&decided(ProviderUse::Rules, &[allow.clone(), elsewhere])));
         assert!(!is_allowed(&decided(ProviderUse::Everyone, &[allow, deny])));
@@ -145,7 +147,8 @@ mod tests {
         let allow = rule(Subject::System, Effect::Allow, "*");
         let near = ModelProvider { is_local: true, ..provider(ProviderUse::Everyone) };
 
-        assert!(!is_allowed(&decide(&asks, true, &provider(ProviderUse::Everyone), &[allow])));
-        assert!(is_allowed(&decide(&asks, false, &near, &[])));
+        let far = provider(ProviderUse::Everyone);
+        assert!(!is_allowed(&decide(&asks, (&[], true), &far, &[allow])));
+        assert!(is_allowed(&decide(&asks, (&[], false), &near, &[])));
     }
 }

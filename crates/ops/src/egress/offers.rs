@@ -96,12 +96,12 @@ impl Egress {
     ) -> Vec<(&'s ModelProvider, Listed)> {
         let known = &standing.known;
         let may_use = |row: &&ModelProvider| {
-            let decision = decide(inference, standing.is_admin, row, &known.rules);
+            let decision = decide(inference, standing.powers(inference), row, &known.rules);
             matches!(decision, Decision::Allow(_))
         };
         let rows = known.providers.iter().filter(may_use);
         join_all(rows.map(|row| async move {
-            let who = (inference.caller.user, &*inference.groups);
+            let who = standing.who(inference);
             let secret = self.credentials.pick(&known.credentials, &row.name, who);
             let secret = secret.ok().flatten().map(|(_, secret)| secret);
             (row, self.lanes.models(row, secret.as_ref()).await)

@@ -1,0 +1,84 @@
+//! Groups of users, and skills.
+
+use cynode_domain::ids::SkillId;
+use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
+use reqwest::Method;
+
+use crate::request::{read, send};
+use crate::{Client, Error};
+
+impl Client {
+    /// `GET /v1/groups`
+    pub async fn group_list(&self, page: &PageQuery) -> Result<Page<GroupView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "groups"]).query(page)).await?).await
+    }
+
+    /// `POST /v1/groups`
+    pub async fn group_create(&self, body: &CreateGroup) -> Result<GroupView, Error> {
+        self.post(&["v1", "groups"], body).await
+    }
+
+    /// `GET /v1/groups/{group}`
+    pub async fn group_get(&self, group: &str) -> Result<GroupView, Error> {
+        self.get(&["v1", "groups", group]).await
+    }
+
+    /// `DELETE /v1/groups/{group}`
+    pub async fn group_remove(&self, group: &str) -> Result<(), Error> {
+        send(self.request(Method::DELETE, &["v1", "groups", group])).await.map(drop)
+    }
+
+    /// `GET /v1/groups/{group}/members`
+    pub async fn member_list(
+        &self,
+        group: &str,
+        page: &PageQuery,
+    ) -> Result<Page<MemberView>, Error> {
+        let request = self.request(Method::GET, &["v1", "groups", group, "members"]);
+        read(send(request.query(page)).await?).await
+    }
+
+    /// `PUT /v1/groups/{group}/members/{user}`
+    pub async fn member_add(&self, group: &str, user: &str) -> Result<MemberView, Error> {
+        let request = self.request(Method::PUT, &["v1", "groups", group, "members", user]);
+        read(send(request).await?).await
+    }
+
+    /// `DELETE /v1/groups/{group}/members/{user}`
+    pub async fn member_remove(&self, group: &str, user: &str) -> Result<(), Error> {
+        let segments = ["v1", "groups", group, "members", user];
+        send(self.request(Method::DELETE, &segments)).await.map(drop)
+    }
+
+    /// `GET /v1/skills`
+    pub async fn skill_list(&self, query: &SkillQuery) -> Result<Page<SkillView>, Error> {
+        read(send(self.request(Method::GET, &["v1", "skills"]).query(query)).await?).await
+    }
+
+    /// `POST /v1/skills/load`
+    pub async fn skill_load(&self, body: &CreateSkill) -> Result<SkillView, Error> {
+        self.post(&["v1", "skills", "load"], body).await
+    }
+
+    /// `GET /v1/skills/{skill}`
+    pub async fn skill_get(&self, skill: SkillId) -> Result<SkillContentView, Error> {
+        self.get(&["v1", "skills", &skill.to_string()]).await
+    }
+
+    /// `PUT /v1/skills/{skill}`
+    pub async fn skill_update(
+        &self,
+        skill: SkillId,
+        body: &UpdateSkill,
+    ) -> Result<SkillView, Error> {
+        let request = self.request(Method::PUT, &["v1", "skills", &skill.to_string()]).json(body);
+        read(send(request).await?).await
+    }
+
+    /// `DELETE /v1/skills/{skill}`
+    pub async fn skill_remove(&self, skill: SkillId) -> Result<(), Error> {
+        send(self.request(Method::DELETE, &["v1", "skills", &skill.to_string()])).await.map(drop)
+    }
+}

@@ -1,0 +1,222 @@
+//! Groups of users: who manages and sees them, and what counts for whoever is in them.
+
+use cynode_domain::ids::{GroupId, RuleId};
+use cynode_domain::policy::Effect;
+use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::preference::{ScopeKind, ValueType};
+use cynode_ops::Caller;
+use cynode_ops::groups::{GroupError, Groups};
+use cynode_ops::preferences::{PreferenceError, Subject as About};
+use cynode_ops::rules::RuleError;
+use cynode_wire::agents::{BindingView, IssueAgentToken};
+use cynode_wire::groups::CreateGroup;
+use cynode_wire::page::PageQuery;
+use cynode_wire::preferences::{PreferenceKey, WritePreference};
+use cynode_wire::rules::CreateRule;
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    groups_are_managed_by_administrators_and_seen_by_their_members,
+    a_later_group_wins_over_an_earlier_one_both_over_the_system_and_the_user_over_all,
+    a_groups_preferences_are_read_by_its_members_and_written_by_administrators,
+    an_identity_has_the_groups_that_its_user_is_in_at_that_moment,
+    a_removed_group_takes_its_preferences_and_rules_with_it,
+    a_rule_about_a_group_that_does_not_exist_is_refused,
+}
+
+const KEY: &str = "agents.project_manager.additional_context";
+
+fn groups(its: &Catalogue) -> Groups {
+    Groups::new(its.world.store.clone(), its.world.clock.clone(), its.world.signals())
+}
+
+async fn made(its: &Catalogue, name: &str) -> GroupId {
+    let request = CreateGroup { name: name.to_owned(), display_name: None };
+    groups(its).create(&its.world.admin, request).await.unwrap().id
+}
+
+async fn set(its: &Catalogue, (kind, id): (ScopeKind, Option<GroupId>), value: &str) {
+    let wanted = of(kind, id);
+    its.preferences.put(&its.world.admin, wanted, written(value)).await.unwrap();
+}
+
+fn of(kind: ScopeKind, id: Option<GroupId>) -> PreferenceKey {
+    PreferenceKey { scope_type: kind, scope_id: id.map(Into::into), key: KEY.to_owned() }
+}
+
+fn written(value: &str) -> WritePreference {
+    WritePreference {
+        value: json!(value),
+        value_type: ValueType::String,
+        expected_version: None,
+        reason: None,
+    }
+}
+
+/// What holds for a subject, and whose wish it is.
+async fn holds(its: &Catalogue, caller: &Caller, about: About) -> (Value, ScopeKind) {
+    let view = its.preferences.effective(caller, about, true).await.unwrap();
+    (view.effective[KEY].clone(), view.sources.unwrap()[KEY].scope_type)
+}
+
+async fn groups_are_managed_by_administrators_and_seen_by_their_members() {
+    let its = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let new = |name: &str| CreateGroup { name: name.to_owned(), display_name: None };
+    let writers = made(&its, "writers").await;
+    made(&its, "readers").await;
+    let page = PageQuery::default();
+    let names = async |caller: &Caller| -> Vec<(String, bool)> {
+        let found = groups.list(caller, &page).await.unwrap().items;
+        found.into_iter().map(|group| (group.name, group.is_member)).collect()
+    };
+
+    assert!(matches!(groups.create(bob, new("x")).await, Err(GroupError::NotAdmin)));
+    assert!(matches!(groups.create(admin, new("writers")).await, Err(GroupError::Exists(_))));
+    for odd in ["Writers", "", "a b", &writers.to_string()] {
+        let refused = groups.create(admin, new(odd)).await;
+        assert!(matches!(refused, Err(GroupError::Invalid(_))), "{odd}");
+    }
+    assert_eq!(names(bob).await, []);
+    assert!(matches!(groups.get(bob, "writers").await, Err(GroupError::NotFound(_))));
+    assert!(matches!(groups.members(bob, "writers", &page).await, Err(GroupError::NotFound(_))));
+    assert!(matches!(groups.add(bob, "writers", "bob").await, Err(GroupError::NotAdmin)));
+
+    groups.add(admin, "writers", "bob").await.unwrap();
+    groups.add(admin, &writers.to_string(), &bob.user.to_string()).await.unwrap();
+
+    assert_eq!(names(bob).await, [("writers".to_owned(), true)]);
+    let all = [("readers".to_owned(), false), ("writers".to_owned(), false)];
+    assert_eq!(names(admin).await, all);
+    let members = groups.members(bob, "writers", &page).await.unwrap().items;
+    assert_eq!((members.len(), &*members[0].handle), (1, "bob"));
+    let nobody = groups.add(admin, "writers", "nobody").await;
+    assert!(matches!(nobody, Err(GroupError::NoUser(_))));
+    assert!(matches!(groups.expel(bob, "writers", "bob").await, Err(GroupError::NotAdmin)));
+    groups.expel(admin, "writers", "bob").await.unwrap();
+    let again = groups.expel(admin, "writers", "bob").await;
+    assert!(matches!(again, Err(GroupError::NotMember { .. })));
+    assert_eq!(names(bob).await, []);
+}
+
+async fn a_later_group_wins_over_an_earlier_one_both_over_the_system_and_the_user_over_all() {
+    let its = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let (first, second) = (made(&its, "zebra").await, made(&its, "ant").await);
+    assert!(first < second);
+    set(&its, (ScopeKind::System, None), "system's").await;
+    set(&its, (ScopeKind::Group, Some(second)), "second's").await;
+    set(&its, (ScopeKind::Group, Some(first)), "first's").await;
+    for name in ["ant", "zebra"] {
+        groups.add(admin, name, "bob").await.unwrap();
+    }
+    let (task, project) = (About::Task(its.task.id), About::Project(its.task.project_id));
+
+    for about in [task, project, About::Caller] {
+        assert_eq!(holds(&its, bob, about).await, (json!("second's"), ScopeKind::Group));
+    }
+    let of_eve = holds(&its, &its.eve, About::Caller).await;
+    assert_eq!(of_eve, (json!("system's"), ScopeKind::System));
+    // What holds for a task is what holds for its user, whoever asks.
+    assert_eq!(holds(&its, admin, task).await, (json!("second's"), ScopeKind::Group));
+
+    groups.expel(admin, "ant", "bob").await.unwrap();
+    assert_eq!(holds(&its, bob, task).await, (json!("first's"), ScopeKind::Group));
+    its.preferences.put(bob, of(ScopeKind::User, None), written("bob's")).await.unwrap();
+    assert_eq!(holds(&its, bob, task).await, (json!("bob's"), ScopeKind::User));
+}
+
+async fn a_groups_preferences_are_read_by_its_members_and_written_by_administrators() {
+    let its = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let group = made(&its, "writers").await;
+    let wanted = of(ScopeKind::Group, Some(group));
+    let forbidden = |outcome: Result<_, PreferenceError>| {
+        assert!(matches!(outcome, Err(PreferenceError::Forbidden(_))), "{outcome:?}");
+    };
+
+    set(&its, (ScopeKind::Group, Some(group)), "ours").await;
+    forbidden(its.preferences.get(bob, wanted.clone()).await);
+    groups.add(admin, "writers", "bob").await.unwrap();
+
+    assert_eq!(its.preferences.get(bob, wanted.clone()).await.unwrap().value, json!("ours"));
+    forbidden(its.preferences.put(bob, wanted, written("mine")).await);
+    let unknown = of(ScopeKind::Group, Some(GroupId::generate()));
+    forbidden(its.preferences.put(admin, unknown, written("x")).await);
+}
+
+async fn an_identity_has_the_groups_that_its_user_is_in_at_that_moment() {
+    let its = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let (first, second) = (made(&its, "b").await, made(&its, "a").await);
+    let request = IssueAgentToken {
+        agent_type: "pm".parse().unwrap(),
+        name: "test".to_owned(),
+        user_id: Some(bob.user),
+        expires_in_seconds: None,
+        binding: BindingView::default(),
+    };
+    let token = its.world.agents.issue(admin, request).await.unwrap().secret;
+    let found = async || its.world.agents.authenticate(&token).await.unwrap().groups;
+    let revision = async || its.world.registry.revision().await.unwrap();
+
+    assert_eq!(found().await, []);
+    let before = revision().await;
+    groups.add(admin, "a", "bob").await.unwrap();
+    groups.add(admin, "b", "bob").await.unwrap();
+    assert_eq!(found().await, [first, second]);
+    assert_eq!(groups.ids_of(bob.user).await.unwrap(), [first, second]);
+    assert_eq!(revision().await, before + 2, "whoever remembers an identity looks again");
+    groups.expel(admin, "b", "bob").await.unwrap();
+    assert_eq!(found().await, [second]);
+    assert_eq!(revision().await, before + 3);
+}
+
+fn rule(group: GroupId) -> CreateRule {
+    CreateRule {
+        subject: Subject::Group(group),
+        action: None,
+        resource_type: None,
+        resource_pattern: "web.*".parse().unwrap(),
+        effect: Effect::Allow,
+        priority: 0,
+        conditions: Conditions::default(),
+    }
+}
+
+async fn a_removed_group_takes_its_preferences_and_rules_with_it() {
+    let its = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let (gone, stays) = (made(&its, "gone").await, made(&its, "stays").await);
+    for (name, group) in [("gone", gone), ("stays", stays)] {
+        groups.add(admin, name, "bob").await.unwrap();
+        set(&its, (ScopeKind::Group, Some(group)), name).await;
+    }
+    let about_gone = its.world.rules.create(admin, rule(gone)).await.unwrap().id;
+    let about_stays = its.world.rules.create(admin, rule(stays)).await.unwrap().id;
+    assert!(matches!(groups.remove(bob, "gone").await, Err(GroupError::NotAdmin)));
+
+    groups.remove(admin, "gone").await.unwrap();
+
+    assert!(matches!(groups.remove(admin, "gone").await, Err(GroupError::NotFound(_))));
+    assert_eq!(groups.ids_of(bob.user).await.unwrap(), [stays]);
+    let rules = its.world.rules.list(admin).await.unwrap();
+    let rules: Vec<RuleId> = rules.into_iter().map(|rule| rule.id).collect();
+    assert!(rules.contains(&about_stays) && !rules.contains(&about_gone));
+    // The name is free, and nothing of the old group is the new one's.
+    let anew = made(&its, "gone").await;
+    groups.add(admin, "gone", "bob").await.unwrap();
+    let of_new = its.preferences.get(admin, of(ScopeKind::Group, Some(anew))).await;
+    assert!(matches!(of_new, Err(PreferenceError::NotFound { .. })));
+    assert_eq!(holds(&its, bob, About::Caller).await.0, json!("stays"));
+}
+
+async fn a_rule_about_a_group_that_does_not_exist_is_refused() {
+    let its = Catalogue::new().await;
+    let refused = its.world.rules.create(&its.world.admin, rule(GroupId::generate())).await;
+
+    assert!(matches!(refused, Err(RuleError::NoGroup)), "{refused:?}");
+}
