@@ -43,6 +43,8 @@ words! {
 
     /// What came of a call to a model.
     InferenceOutcome("outcome of a model call") {
+        /// It is under way, or its process ended before it did. Its cost is what was set aside for it.
+        Open = "open",
         /// The model answered.
         Success = "success",
         /// The provider failed.

@@ -1,4 +1,8 @@
 //! The record of calls to models: what was spent, and what was decided.
+//!
+//! Start at [`InferenceStore`]; money is set aside for a call in [`reserve`].
+
+mod reserve;
 
 use std::sync::LazyLock;
 
@@ -13,6 +17,8 @@ use crate::column::Row;
 use crate::many::Inserts;
 use crate::param::{Param, params};
 use crate::{Error, Tx};
+
+pub use reserve::SpendingLimits;
 
 /// One call to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub struct InferenceCall {
     pub output_tokens: Option<i64>,
     /// The cost in millionths of a US dollar, if it is known.
     pub cost_micro_usd: Option<i64>,
+    /// Whether that is an estimate.
+    pub is_estimate: bool,
     /// How long it took.
     pub latency_ms: i64,
     /// How long it took until the first piece.
@@ -114,11 +122,14 @@ pub struct InferenceSums {
     pub unpriced: i64,
 }
 
-/// Calls to models and decisions about them: append-only.
+/// Calls to models and decisions about them: nothing changes but a call that is open, once, when it
+/// ends.
 #[async_trait]
 pub trait InferenceStore {
-    /// Records a call that ended.
+    /// Records a call that ended. One that is on record already stays as it is, unless it was open.
     async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error>;
+    /// The call with this id.
+    async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error>;
     /// Calls, newest first, older than `before`.
     async fn inference_list(
         &mut self,
@@ -165,6 +176,7 @@ const CALL: &[&str] = &[
     "input_tokens",
     "output_tokens",
     "cost_micro_usd",
+    "is_estimate",
     "latency_ms",
     "first_ms",
     "outcome",
@@ -188,14 +200,21 @@ const DECISION: &[&str] = &[
 
 /// Adds calls.
 pub(crate) static CALL_INSERTS: LazyLock<Inserts> =
-    LazyLock::new(|| Inserts::for_table("brain_calls", CALL));
+    LazyLock::new(|| Inserts::for_table("brain_calls", CALL).ending(ENDS));
+
+/// What becomes of a call that was open when it ends.
+const ENDS: &str = " ON CONFLICT (id) DO UPDATE SET input_tokens = excluded.input_tokens, \
+    output_tokens = excluded.output_tokens, cost_micro_usd = excluded.cost_micro_usd, \
+    is_estimate = excluded.is_estimate, latency_ms = excluded.latency_ms, \
+    first_ms = excluded.first_ms, outcome = excluded.outcome, error = excluded.error \
+    WHERE brain_calls.outcome = 'open'";
 
 /// Adds decisions.
 pub(crate) static DECISION_INSERTS: LazyLock<Inserts> =
     LazyLock::new(|| Inserts::for_table("egress_audit", DECISION));
 
 /// A call as the values of its row.
-pub(crate) fn call_params(call: &InferenceCall) -> [Param; 20] {
+pub(crate) fn call_params(call: &InferenceCall) -> [Param; 21] {
     [
         call.id.into(),
         call.created_at.into(),
@@ -213,6 +232,7 @@ pub(crate) fn call_params(call: &InferenceCall) -> [Param; 20] {
         call.input_tokens.into(),
         call.output_tokens.into(),
         call.cost_micro_usd.into(),
+        call.is_estimate.into(),
         call.latency_ms.into(),
         call.first_ms.into(),
         call.outcome.as_str().into(),
@@ -241,6 +261,11 @@ pub(crate) fn decision_params(decision: &EgressDecision) -> [Param; 11] {
 impl InferenceStore for Tx {
     async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error> {
         self.execute(CALL_INSERTS.one(), &call_params(call)).await.map(drop)
+    }
+
+    async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error> {
+        let sql = "SELECT * FROM brain_calls WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(call).transpose()
     }
 
     async fn inference_list(
@@ -332,6 +357,7 @@ fn call(row: &Row) -> Result<InferenceCall, Error> {
         input_tokens: row.get("input_tokens")?,
         output_tokens: row.get("output_tokens")?,
         cost_micro_usd: row.get("cost_micro_usd")?,
+        is_estimate: row.get("is_estimate")?,
         latency_ms: row.get("latency_ms")?,
         first_ms: row.get("first_ms")?,
         outcome: row.word("outcome")?,

@@ -23,6 +23,12 @@ impl Inserts {
         Self { columns: columns.len(), statements: (0..=MAX_POWER).map(statement).collect() }
     }
 
+    /// The same, with `end` behind every statement: what to do with a row that is there already.
+    pub(crate) fn ending(mut self, end: &str) -> Self {
+        self.statements.iter_mut().for_each(|statement| statement.push_str(end));
+        self
+    }
+
     /// The statement for a single row.
     pub(crate) fn one(&self) -> &str {
         &self.statements[0]

@@ -178,7 +178,7 @@ impl Tx {
     pub(crate) async fn commit_all(
         &mut self,
         statements: &[(&str, &[Param])],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<u64>, Error> {
         match statements.iter().try_for_each(|(_, params)| check(params)) {
             Ok(()) => self.connection.commit_all(statements).await,
             Err(error) => Err(error),
@@ -262,7 +262,7 @@ impl Connection {
         Ok(changed)
     }
 
-    async fn commit_all(&mut self, statements: &[(&str, &[Param])]) -> Result<(), Error> {
+    async fn commit_all(&mut self, statements: &[(&str, &[Param])]) -> Result<Vec<u64>, Error> {
         let Self::Postgres { client, .. } = self else {
             return Err(Error::misused("only a server shares commits in this way"));
         };
@@ -274,7 +274,7 @@ impl Connection {
         let sent = prepared.iter().map(|(statement, params)| client.execute(statement, params));
         if let [_] = statements {
             // A statement alone is a transaction.
-            return try_join_all(sent).await.map(drop).map_err(Error::from);
+            return try_join_all(sent).await.map_err(Error::from);
         }
         // Sent in this order, before the first answer. After a failure the server refuses the rest, and
         // its commit is a rollback.
@@ -282,8 +282,9 @@ impl Connection {
             join3(client.batch_execute("BEGIN"), join_all(sent), client.batch_execute("COMMIT"))
                 .await;
         begun?;
-        done.into_iter().collect::<Result<Vec<u64>, _>>()?;
-        Ok(ended?)
+        let changed = done.into_iter().collect::<Result<Vec<u64>, _>>()?;
+        ended?;
+        Ok(changed)
     }
 
     async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
@@ -319,7 +320,7 @@ pub(crate) fn check(params: &[Param]) -> Result<(), Error> {
 
 /// Text in `/*pg … */` is for PostgreSQL only; SQLite, which has one writer and needs no row
 /// locks, reads it as a comment.
-fn for_postgres(sql: &str) -> String {
+pub(crate) fn for_postgres(sql: &str) -> String {
     sql.replace("/*pg", "").replace("*/", "")
 }
 

@@ -5,6 +5,7 @@
 //! before it waits, and a batch that fails is taken apart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +19,8 @@ const QUEUE: usize = 1024;
 const BATCH: usize = 128;
 /// Text that shares one commit, about: a few long answers are enough for one.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// How long a commit may take. A server that has gone silent would hold up everybody behind it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The queue of entries. The writer ends when the last clone is dropped.
 #[derive(Clone)]
@@ -109,7 +112,11 @@ impl Writer {
         };
         // If the writer is stopped in the middle, nobody else shall have the connection.
         connection.set_open(true);
-        let written = connection.commit_all(&statements).await;
+        let commit = tokio::time::timeout(PATIENCE, connection.commit_all(&statements));
+        let written = match commit.await {
+            Ok(written) => written.map(drop),
+            Err(late) => Err(Error::unavailable(late)),
+        };
         if !matches!(written, Err(Error::Unavailable(_))) {
             connection.set_open(false);
             self.connection = Some(connection);

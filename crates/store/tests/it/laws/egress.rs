@@ -6,8 +6,8 @@ use cynode_domain::model::{
 };
 use cynode_domain::policy::{Effect, Principal};
 use cynode_store::{
-    Credential, CredentialStore, EgressDecision, InferenceCall, InferenceFilter, InferenceStore,
-    InferenceSums, ModelProvider, ModelProviderStore, Store,
+    Credential, CredentialStore, EgressDecision, Entry, InferenceCall, InferenceFilter,
+    InferenceStore, InferenceSums, ModelProvider, ModelProviderStore, SpendingLimits, Store,
 };
 use serde_json::json;
 
@@ -153,6 +153,7 @@ pub(crate) fn call(user: UserId, run: Option<RunId>, cost: Option<i64>) -> Infer
         input_tokens: Some(10),
         output_tokens: Some(5),
         cost_micro_usd: cost,
+        is_estimate: false,
         latency_ms: 7,
         first_ms: Some(3),
         outcome: InferenceOutcome::Success,
@@ -205,6 +206,9 @@ pub(crate) async fn calls_to_models_are_summed_and_listed_under_every_filter(sto
     let (filter, before) = (InferenceFilter::default(), Some(all[2].id));
     let page = look!(store, tx => tx.inference_list(&filter, before, 1).await);
     assert_eq!(page, [all[1].clone()]);
+    let (wanted, unknown) = (all[1].id, InferenceId::generate());
+    assert_eq!(look!(store, tx => tx.inference_get(wanted).await).as_ref(), Some(&all[1]));
+    assert_eq!(look!(store, tx => tx.inference_get(unknown).await), None);
 }
 
 pub(crate) async fn decisions_about_a_call_are_kept_in_order(store: Store) {
@@ -232,4 +236,81 @@ pub(crate) async fn decisions_about_a_call_are_kept_in_order(store: Store) {
     assert_eq!(look!(store, tx => tx.egress_decision_list(call).await), made);
     let other = InferenceId::generate();
     assert_eq!(look!(store, tx => tx.egress_decision_list(other).await), []);
+}
+
+/// An open call that may cost so much.
+fn open(run: Option<RunId>, cost: i64) -> InferenceCall {
+    InferenceCall {
+        outcome: InferenceOutcome::Open,
+        is_estimate: true,
+        input_tokens: None,
+        output_tokens: None,
+        first_ms: None,
+        latency_ms: 0,
+        ..call(UserId::generate(), run, Some(cost))
+    }
+}
+
+pub(crate) async fn money_is_set_aside_only_if_it_fits_into_every_limit(store: Store) {
+    let (run, other) = (Some(RunId::generate()), Some(RunId::generate()));
+    let day = |most| SpendingLimits { since: Some((at(10), most)), run: None };
+    let of_run = |most| SpendingLimits { since: None, run: Some(most) };
+    let earlier = InferenceCall { created_at: at(9), ..open(other, 1000) };
+    assert!(store.inference_reserve(&earlier, SpendingLimits::default()).await.unwrap());
+    for (row, limits, fits) in [
+        (open(run, 60), day(59), false),
+        (open(run, 60), day(60), true),
+        (open(run, 41), day(100), false),
+        (open(None, 40), day(100), true),
+        (open(run, 1), of_run(60), false),
+        (open(run, 1), of_run(61), true),
+        (open(other, 1), SpendingLimits { run: Some(1000), ..day(102) }, false),
+        (open(other, 1), SpendingLimits { run: Some(1001), ..day(101) }, false),
+        (open(other, 1), SpendingLimits { run: Some(1001), ..day(102) }, true),
+        (open(None, 5000), SpendingLimits::default(), true),
+    ] {
+        let (run, cost) = (row.run, row.cost_micro_usd);
+        let is_set = store.inference_reserve(&row, limits).await.unwrap();
+        assert_eq!(is_set, fits, "{run:?} {cost:?} {limits:?}");
+        let kept =
+            look!(store, tx => tx.inference_list(&InferenceFilter::default(), None, 1).await);
+        assert_eq!(kept == [row], fits);
+    }
+}
+
+pub(crate) async fn an_open_call_becomes_what_it_was_once_and_never_again(store: Store) {
+    let set_aside = open(None, 900);
+    assert!(store.inference_reserve(&set_aside, SpendingLimits::default()).await.unwrap());
+    let ended = InferenceCall {
+        outcome: InferenceOutcome::Success,
+        is_estimate: false,
+        cost_micro_usd: Some(7),
+        input_tokens: Some(3),
+        output_tokens: Some(4),
+        latency_ms: 12,
+        first_ms: Some(6),
+        error: Some("said".to_owned()),
+        ..set_aside.clone()
+    };
+    store.enter(vec![Entry::Call(ended.clone())]).await.unwrap();
+
+    let late = InferenceCall { cost_micro_usd: Some(8), ..ended.clone() };
+    store.enter(vec![Entry::Call(late)]).await.unwrap();
+    let again = store.inference_reserve(&set_aside, SpendingLimits::default()).await.unwrap();
+
+    assert!(!again, "what ended cannot begin");
+    let kept = look!(store, tx => tx.inference_list(&InferenceFilter::default(), None, 9).await);
+    assert_eq!(kept, [ended]);
+}
+
+pub(crate) async fn those_who_set_money_aside_at_once_do_not_pass_the_limit_together(store: Store) {
+    let limits = SpendingLimits { since: Some((at(0), 250)), run: None };
+    let all = (0..32).map(|_| {
+        let (store, row) = (store.clone(), open(None, 100));
+        async move { store.inference_reserve(&row, limits).await.unwrap() }
+    });
+
+    let set = futures_util::future::join_all(all).await;
+
+    assert_eq!(set.into_iter().filter(|is_set| *is_set).count(), 2);
 }
