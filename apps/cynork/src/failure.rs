@@ -80,7 +80,7 @@ impl Failure {
         match error {
             Error::Refused(problem) => Self::Refused(problem),
             Error::Unreachable { cause, .. } => {
-                Self::Unreachable { url: url.to_owned(), cause: innermost(&cause) }
+                Self::Unreachable { url: url.to_owned(), cause: innermost(&*cause) }
             }
             error @ Error::Unreadable { .. } => Self::Internal(error.to_string()),
             error @ Error::BadAddress { .. } => Self::Usage(error.to_string()),
@@ -128,15 +128,18 @@ impl Failure {
         }
     }
 
-    /// Every single fault, when the gateway listed several.
+    /// Every single fault, when the gateway listed several; one alone is the message itself.
     pub(crate) fn details(&self) -> &[String] {
-        if let Self::Refused(problem) = self { &problem.errors } else { &[] }
+        match self {
+            Self::Refused(problem) if problem.errors.len() > 1 => &problem.errors,
+            _ => &[],
+        }
     }
 
     /// Whether the same call may succeed a little later.
     pub(crate) fn is_transient(&self) -> bool {
         if let Self::Refused(problem) = self {
-            return problem.status == 429 || problem.status >= 500;
+            return !is_spent(problem) && (problem.status == 429 || problem.status >= 500);
         }
         matches!(self, Self::Unreachable { .. })
     }
@@ -160,13 +163,20 @@ fn code_of_status(status: u16) -> u8 {
 fn advice_on(problem: &Problem) -> Option<String> {
     match problem.status {
         401 => Some("sign in with `cynork auth login`, or check CYNORK_TOKEN".to_owned()),
+        429 if is_spent(problem) => None,
         429 => Some("wait a little and try again".to_owned()),
-        500.. => Some(match &problem.instance {
-            Some(trace) => format!("the server's log has more under trace id {trace}"),
-            None => "the server's log has more".to_owned(),
-        }),
+        // Without a trace id there is nothing to look for.
+        500.. => {
+            let trace = problem.instance.as_ref();
+            trace.map(|trace| format!("the server's log has more under trace id {trace}"))
+        }
         _ => None,
     }
+}
+
+/// Whether the budget is spent: waiting a little does not help.
+fn is_spent(problem: &Problem) -> bool {
+    problem.kind.ends_with(":insufficient_quota")
 }
 
 fn innermost(error: &dyn std::error::Error) -> String {
@@ -209,6 +219,31 @@ mod tests {
         for (status, code) in table {
             assert_eq!(refused(status).code(), code, "for status {status}");
         }
+    }
+
+    #[test]
+    fn one_fault_is_said_once_and_several_are_listed() {
+        let with = |errors: &[&str]| {
+            let mut failure = refused(400);
+            if let Failure::Refused(problem) = &mut failure {
+                problem.errors = errors.iter().map(|error| (*error).to_owned()).collect();
+            }
+            failure.details().len()
+        };
+
+        assert_eq!([with(&[]), with(&["one"]), with(&["one", "two"])], [0, 0, 2]);
+    }
+
+    #[test]
+    fn a_spent_budget_is_not_waited_for() {
+        let mut spent = refused(429);
+        if let Failure::Refused(problem) = &mut spent {
+            "urn:cynode:error:insufficient_quota".clone_into(&mut problem.kind);
+        }
+
+        assert_eq!((spent.advice(), spent.is_transient()), (None, false));
+        assert!(refused(429).advice().is_some() && refused(429).is_transient());
+        assert_eq!(refused(503).advice(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum Error {
         url: String,
         /// What the connection said.
         #[source]
-        cause: reqwest::Error,
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An answer that is not what this client understands.
     #[error("the answer from {url} is not what this version understands: {reason}")]

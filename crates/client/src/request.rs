@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cynode_wire::openai::ErrorBody;
 use cynode_wire::problem::Problem;
-use reqwest::{Method, RequestBuilder, Response, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,15 +12,20 @@ use url::Host;
 
 use crate::Error;
 use crate::chat::problem_of;
+use crate::near::{Near, Whole};
 
 /// Longer than any long poll the server grants, so that the server decides when to answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How we introduce ourselves.
+pub(crate) const AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
 /// A connection to one orchestrator with one identity. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
+    /// A shorter way for small requests, where there is one.
+    near: Option<Near>,
     base: Url,
     token: Option<SecretString>,
 }
@@ -34,16 +39,18 @@ impl Client {
             return Err(bad("it must begin with http:// or https://".to_owned()));
         }
         let mut builder = reqwest::Client::builder();
+        let mut near = None;
         if is_loopback(&base) {
             // A proxy could not reach this machine's own ports, and must not see its tokens.
             builder = builder.no_proxy();
+            near = Near::to(&base, CONNECT_TIMEOUT);
         }
         let http = builder
             .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")))
+            .user_agent(AGENT)
             .build()
             .map_err(|error| bad(error.to_string()))?;
-        Ok(Self { http, base, token: None })
+        Ok(Self { http, near, base, token: None })
     }
 
     /// A client that presents `token` with every request.
@@ -77,7 +84,7 @@ impl Client {
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T, Error> {
-        read(send(self.request(Method::GET, segments)).await?).await
+        self.fetch(self.request(Method::GET, segments)).await
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -85,7 +92,7 @@ impl Client {
         segments: &[&str],
         body: &impl Serialize,
     ) -> Result<T, Error> {
-        read(send(self.request(Method::POST, segments).json(body)).await?).await
+        self.fetch(self.request(Method::POST, segments).json(body)).await
     }
 
     pub(crate) async fn post_empty(
@@ -93,7 +100,36 @@ impl Client {
         segments: &[&str],
         body: &impl Serialize,
     ) -> Result<(), Error> {
-        send(self.request(Method::POST, segments).json(body)).await.map(drop)
+        self.exchange(self.request(Method::POST, segments).json(body)).await.map(drop)
+    }
+
+    /// Sends a small request and reads the JSON of its answer.
+    pub(crate) async fn fetch<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, Error> {
+        self.parse(&self.exchange(request).await?)
+    }
+
+    /// The JSON of an answer.
+    pub(crate) fn parse<T: DeserializeOwned>(&self, answer: &Whole) -> Result<T, Error> {
+        parse(&answer.body, self.base_url())
+    }
+
+    /// Sends a small request and takes the whole answer, the shortest way.
+    pub(crate) async fn exchange(&self, request: RequestBuilder) -> Result<Whole, Error> {
+        let Some(near) = &self.near else {
+            let response = send(request).await?;
+            let status = response.status().as_u16();
+            return Ok(Whole { status, body: response.bytes().await.map_err(unreachable)? });
+        };
+        let request = request.build().map_err(unreachable)?;
+        let url = request.url().to_string();
+        match near.send(request).await {
+            Ok(whole) if (200..300).contains(&whole.status) => Ok(whole),
+            Ok(Whole { status, body }) => Err(refusal(status, &body, &url)),
+            Err(cause) => Err(Error::Unreachable { url, cause }),
+        }
     }
 }
 
@@ -115,31 +151,40 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Error> {
     }
     let url = response.url().to_string();
     let body = response.bytes().await.map_err(unreachable)?;
-    if let Ok(failed) = serde_json::from_slice::<ErrorBody>(&body) {
-        return Err(Error::Refused(Box::new(problem_of(failed, status.as_u16()))));
+    Err(refusal(status.as_u16(), &body, &url))
+}
+
+/// What the server said no with: a problem, or an error in OpenAI's shape.
+fn refusal(status: u16, body: &[u8], url: &str) -> Error {
+    if let Ok(failed) = serde_json::from_slice::<ErrorBody>(body) {
+        return Error::Refused(Box::new(problem_of(failed, status)));
     }
-    match serde_json::from_slice::<Problem>(&body) {
-        Ok(problem) => Err(Error::Refused(Box::new(problem))),
-        Err(_) => Err(Error::Refused(Box::new(Problem {
+    let problem = serde_json::from_slice::<Problem>(body);
+    Error::Refused(Box::new(problem.unwrap_or_else(|_| {
+        let known = StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason());
+        Problem {
             kind: "about:blank".to_owned(),
-            title: status.canonical_reason().unwrap_or("error").to_owned(),
-            status: status.as_u16(),
+            title: known.unwrap_or("error").to_owned(),
+            status,
             detail: format!("{url} answered {status} without an explanation"),
             instance: None,
             errors: vec![],
-        }))),
-    }
+        }
+    })))
 }
 
 /// Reads an answer's JSON body.
 pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Error> {
     let url = response.url().to_string();
-    let body = response.bytes().await.map_err(unreachable)?;
-    serde_json::from_slice(&body)
-        .map_err(|error| Error::Unreadable { url, reason: error.to_string() })
+    parse(&response.bytes().await.map_err(unreachable)?, &url)
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::Unreadable { url: url.to_owned(), reason: error.to_string() })
 }
 
 pub(crate) fn unreachable(cause: reqwest::Error) -> Error {
     let url = cause.url().map(ToString::to_string).unwrap_or_default();
-    Error::Unreachable { url, cause: cause.without_url() }
+    Error::Unreachable { url, cause: cause.without_url().into() }
 }

@@ -12,7 +12,6 @@ use cynode_wire::workflow::{
 };
 use reqwest::Method;
 
-use crate::request::{read, send};
 use crate::{Client, Error};
 
 impl Client {
@@ -40,10 +39,10 @@ impl Client {
     /// older version says nothing.
     pub async fn workflow_save(&self, body: &SaveCheckpoint) -> Result<SavedView, Error> {
         let request = self.request(Method::POST, &["v1", "workflow", "checkpoint"]).json(body);
-        let response = send(request).await?;
-        match response.status().as_u16() {
+        let saved = self.exchange(request).await?;
+        match saved.status {
             204 => Ok(SavedView::default()),
-            _ => read(response).await,
+            _ => self.parse(&saved),
         }
     }
 
@@ -93,7 +92,7 @@ impl Client {
         let request = self
             .request(Method::GET, &["v1", "workflow", "jobs", &job.to_string()])
             .query(&AwaitJob { wait_ms });
-        read(send(request).await?).await
+        self.fetch(request).await
     }
 
     /// `POST /v1/workflow/plan`
