@@ -8,6 +8,7 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 
 use crate::paging::PageRequest;
+use crate::secrets::WithoutSecrets as _;
 use crate::{BadCursor, Caller};
 
 const MAX_NAME_CHARS: usize = 100;
@@ -51,7 +52,15 @@ impl Projects {
         caller: &Caller,
         request: CreateProject,
     ) -> Result<ProjectView, ProjectError> {
+        let request = CreateProject {
+            display_name: request.display_name.without_secrets(),
+            description: request.description.without_secrets(),
+        };
         let stem = check(&request.display_name, &request.description)?;
+        if stem.as_str() == DEFAULT {
+            let fault = "everybody's own project is called \"default\": choose another name";
+            return Err(ProjectError::Invalid(vec![fault.to_owned()]));
+        }
         let now = self.clock.now();
         let project = Project {
             id: ProjectId::generate(),
@@ -106,8 +115,10 @@ impl Projects {
             .write(move |tx| {
                 Box::pin(async move {
                     let mut project = find(tx, &caller, &project).await?;
-                    project.display_name = request.display_name.unwrap_or(project.display_name);
-                    project.description = request.description.unwrap_or(project.description);
+                    let display_name = request.display_name.without_secrets();
+                    project.display_name = display_name.unwrap_or(project.display_name);
+                    let description = request.description.without_secrets();
+                    project.description = description.unwrap_or(project.description);
                     project.is_active = request.is_active.unwrap_or(project.is_active);
                     project.updated_at = now;
                     check(&project.display_name, &project.description)?;
@@ -120,7 +131,10 @@ impl Projects {
     }
 }
 
-/// The project that `wanted` names by id or slug, if the caller may see it.
+/// What everybody calls their own default project.
+const DEFAULT: &str = "default";
+
+/// The project that `wanted` names by id or slug, if the caller may see it; or the caller's default.
 pub(crate) async fn find(
     tx: &mut Tx,
     caller: &Caller,
@@ -128,6 +142,7 @@ pub(crate) async fn find(
 ) -> Result<Project, ProjectError> {
     let found = match wanted.parse::<ProjectId>() {
         Ok(id) => tx.project_get(id).await?,
+        Err(_) if wanted == DEFAULT => tx.project_default_of(caller.user).await?,
         Err(_) => tx.project_by_slug(wanted).await?,
     };
     found

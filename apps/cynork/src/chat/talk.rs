@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::out::Look;
 use crate::{age, table};
 
+/// What everybody calls their own default project.
+const DEFAULT_PROJECT: &str = "default";
+
 /// Talks until the person leaves.
 pub(super) async fn talk(mut conversation: Conversation, app: &mut App) -> Result<(), Failure> {
     let whom =
@@ -117,14 +120,24 @@ pub(super) async fn begin_thread(
     Ok(())
 }
 
+/// Threads of the project that the conversation is in.
 async fn list(
     conversation: &Conversation,
     limit: u32,
     app: &mut App,
 ) -> Result<Vec<ThreadView>, Failure> {
-    let project = conversation.project.clone();
+    let project = conversation.project.clone().or_else(|| Some(DEFAULT_PROJECT.to_owned()));
     let query = ThreadQuery { project, limit: Some(limit), cursor: None };
-    Ok(app.session.call(async |client| client.thread_list(&query).await).await?.items)
+    match app.session.call(async |client| client.thread_list(&query).await).await {
+        Ok(page) => Ok(page.items),
+        // The default project is made when something is first done in it.
+        Err(Failure::Refused(problem))
+            if problem.status == 404 && conversation.project.is_none() =>
+        {
+            Ok(vec![])
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 async fn threads(conversation: &Conversation, app: &mut App) -> Result<(), Failure> {
@@ -148,7 +161,7 @@ async fn history(conversation: &Conversation, app: &mut App) -> Result<(), Failu
             .call(async |client| client.thread_messages(thread.id, &query).await)
             .await?;
         for message in &page.items {
-            app.out.data(line(message, app.out.look()))?;
+            app.out.prose(&line(message, app.out.look()))?;
         }
         query.cursor = page.next_cursor;
         if query.cursor.is_none() {

@@ -49,3 +49,22 @@ pub(crate) async fn a_new_thread_is_begun_and_added_to(harness: Harness) {
     assert_eq!(forged.refusal(400), "role must be \"user\"");
     assert!(odd.refusal(400).contains("session_id"));
 }
+
+pub(crate) async fn everybody_calls_their_own_project_default(harness: Harness) {
+    let list = || harness.as_admin(Method::GET, "/v1/chat/threads?project=default");
+    let before = Answer::of(list()).await;
+    let project = json!({ "display_name": "Looms" });
+    Answer::of(harness.as_admin(Method::POST, "/v1/projects").json(&project)).await;
+    for body in [json!({ "title": "mine" }), json!({ "title": "theirs", "project": "looms" })] {
+        Answer::of(harness.as_admin(Method::POST, "/v1/chat/threads").json(&body)).await;
+    }
+
+    let mine = Answer::of(list()).await;
+    let taken = json!({ "display_name": "Default" });
+    let taken = Answer::of(harness.as_admin(Method::POST, "/v1/projects").json(&taken)).await;
+
+    assert_eq!(before.refusal(404), "there is no project \"default\"");
+    assert_eq!(mine.body["items"].as_array().unwrap().len(), 1);
+    assert_eq!(mine.body["items"][0]["title"], "mine");
+    assert!(taken.refusal(400).contains("choose another name"));
+}
