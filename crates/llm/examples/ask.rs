@@ -8,10 +8,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use cynode_llm::{Collector, Endpoint, ProviderKind, connect};
+use cynode_llm::{Collector, Endpoint, Key, ProviderKind, connect};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
-use secrecy::SecretString;
 use serde_json::{Value, json};
 
 /// Asks a model.
@@ -55,7 +54,7 @@ impl Ask {
         };
         let provider = connect(&Endpoint::new(kind, self.url.clone()))?;
         let token = self.token_file.as_ref().map(std::fs::read_to_string).transpose()?;
-        let secret = token.map(|token| SecretString::from(token.trim()));
+        let secret = token.map(|token| Key::from(token.trim()));
         let Some(prompt) = &self.prompt else {
             return Ok(json!({ "models": provider.models(secret.as_ref()).await? }));
         };

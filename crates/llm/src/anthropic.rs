@@ -10,15 +10,15 @@ mod options;
 mod request;
 
 use async_trait::async_trait;
+use cynode_domain::model::CredentialKind;
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
-use reqwest::header::{HeaderName, HeaderValue};
-use secrecy::SecretString;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde::Deserialize;
 
 use crate::endpoint::without_version;
 use crate::http::{Call, Http};
 use crate::stream::pieces;
-use crate::{BadEndpoint, ChunkStream, Endpoint, Provider, ProviderError};
+use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
 
 const MESSAGES: &[&str] = &["v1", "messages"];
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -41,7 +41,7 @@ impl Provider for Anthropic {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError> {
         let call = Call::post(MESSAGES, &request::translate(request, false)?)?;
         let message: answer::Message = self.http.json(signed(call, secret)?, secret).await?;
@@ -51,7 +51,7 @@ impl Provider for Anthropic {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError> {
         let call = Call::post(MESSAGES, &request::translate(request, true)?)?;
         let begin = self.http.limits.begin;
@@ -59,7 +59,7 @@ impl Provider for Anthropic {
         pieces(response, events::Events::new(secret.cloned()), &self.http.limits)
     }
 
-    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
+    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
         let call = signed(Call::get(&["v1", "models"]), secret)?;
         let list: Models = self.http.json(call, secret).await?;
         Ok(list.data.into_iter().map(|model| model.id).collect())
@@ -76,8 +76,14 @@ struct Model {
     id: String,
 }
 
-fn signed<'a>(call: Call<'a>, secret: Option<&SecretString>) -> Result<Call<'a>, ProviderError> {
-    let mut call = call.authorize(KEY, "", secret)?;
+/// A key of an API has a header of its own; every other token is a bearer's.
+fn signed<'a>(call: Call<'a>, secret: Option<&Key>) -> Result<Call<'a>, ProviderError> {
+    let mut call = match secret.map(Key::kind) {
+        None | Some(CredentialKind::ApiKey) => call.authorize(KEY, "", secret)?,
+        Some(CredentialKind::OauthToken | CredentialKind::BearerToken) => {
+            call.authorize(AUTHORIZATION, "Bearer ", secret)?
+        }
+    };
     call.headers.insert(VERSION, HeaderValue::from_static("2023-06-01"));
     Ok(call)
 }

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Response};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::endpoint::is_loopback;
-use crate::{BadEndpoint, Endpoint, Limits, Phase, ProviderError, status};
+use crate::{BadEndpoint, Endpoint, Key, Limits, Phase, ProviderError, status};
 
 /// A connection to one provider, without anybody's credential.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl<'a> Call<'a> {
         mut self,
         name: HeaderName,
         scheme: &str,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<Self, ProviderError> {
         let Some(secret) = secret else { return Ok(self) };
         let text = format!("{scheme}{}", secret.expose_secret());
@@ -81,7 +82,7 @@ impl Http {
     pub(crate) async fn send(
         &self,
         call: Call<'_>,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
         patience: Duration,
     ) -> Result<Response, ProviderError> {
         let mut url = self.base.clone();
@@ -109,7 +110,7 @@ impl Http {
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         call: Call<'_>,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<T, ProviderError> {
         let patience = self.limits.finish;
         let whole = async {
@@ -125,7 +126,7 @@ impl Http {
 /// Reads the value that an answer holds; an error in place of it is told as one.
 pub(crate) fn parse<T: DeserializeOwned>(
     body: &[u8],
-    secret: Option<&SecretString>,
+    secret: Option<&Key>,
 ) -> Result<T, ProviderError> {
     serde_json::from_slice(body).map_err(|error| match status::error_in(body, secret) {
         Some(told) => told,

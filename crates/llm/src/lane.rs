@@ -4,6 +4,7 @@
 //! so a request is sent again only as long as nothing of its answer was given out.
 
 mod breaker;
+mod quiet;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{StreamExt, stream};
-use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{ChunkStream, Provider, ProviderError};
+use crate::{ChunkStream, Key, Provider, ProviderError};
 use breaker::Breaker;
+use quiet::{Quiet, Who};
 
 /// How a lane treats its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,11 @@ impl Default for LaneOptions {
 pub struct Lane {
     provider: Arc<dyn Provider>,
     turns: Arc<Semaphore>,
+    /// What the provider offers is asked beside long answers, by one at a time.
+    lists: Arc<Semaphore>,
     breaker: Arc<Breaker>,
+    /// What the provider asked for, so that not every request has to be told.
+    quiet: Quiet,
     options: LaneOptions,
 }
 
@@ -57,7 +62,8 @@ impl Lane {
     /// A lane to `provider`.
     pub fn new(provider: Arc<dyn Provider>, options: LaneOptions) -> Self {
         let turns = Arc::new(Semaphore::new(options.concurrency.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { provider, turns, breaker: Arc::default(), options }
+        let (breaker, quiet) = (Arc::default(), Quiet::default());
+        Self { provider, turns, lists: Arc::new(Semaphore::new(1)), breaker, quiet, options }
     }
 
     /// Whether the provider is left alone now; asking changes nothing.
@@ -65,27 +71,19 @@ impl Lane {
         self.breaker.is_open()
     }
 
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, ProviderError> {
-        let turn = Arc::clone(&self.turns).acquire_owned();
-        match tokio::time::timeout(self.options.turn, turn).await {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(ProviderError::Busy),
-        }
-    }
-
-    /// Sends until there is an answer, or no hope of one.
-    async fn persist<T, F>(&self, mut send: impl FnMut() -> F) -> Result<T, ProviderError>
+    /// Sends until there is an answer, or no hope of one. Whoever waits for the next attempt leaves
+    /// its turn to others.
+    async fn persist<T, F>(
+        &self,
+        (who, turns): (Who, &Arc<Semaphore>),
+        mut send: impl FnMut() -> F,
+    ) -> Result<(T, OwnedSemaphorePermit), ProviderError>
     where
         F: Future<Output = Result<T, ProviderError>>,
     {
         let mut attempt = 1;
         loop {
-            if !self.breaker.admit() {
-                return Err(ProviderError::Resting);
-            }
-            let result = send().await;
-            self.breaker.judge(result.as_ref().err());
-            let error = match result {
+            let error = match self.attempt((who, turns), &mut send).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -96,6 +94,36 @@ impl Lane {
         }
     }
 
+    /// Sends once, in turn, unless the provider would refuse it or fail at it, as far as is known. That an
+    /// answer was good is for the caller to judge.
+    async fn attempt<T, F>(
+        &self,
+        (who, turns): (Who, &Arc<Semaphore>),
+        send: &mut impl FnMut() -> F,
+    ) -> Result<(T, OwnedSemaphorePermit), ProviderError>
+    where
+        F: Future<Output = Result<T, ProviderError>>,
+    {
+        self.quiet.heed(who)?;
+        let turn = Arc::clone(turns).acquire_owned();
+        let Ok(Ok(turn)) = tokio::time::timeout(self.options.turn, turn).await else {
+            return Err(ProviderError::Busy);
+        };
+        // Others may have learned something meanwhile.
+        self.quiet.heed(who)?;
+        self.breaker.admit().map_err(|retry_after| ProviderError::Resting { retry_after })?;
+        match send().await {
+            Ok(answer) => Ok((answer, turn)),
+            Err(error) => {
+                self.breaker.judge(Some(&error));
+                if let Some(wait) = error.retry_after() {
+                    self.quiet.keep(who, wait);
+                }
+                Err(error)
+            }
+        }
+    }
+
     /// How long to wait before the next attempt; `None` if there is none.
     fn pause(&self, attempt: u32, error: &ProviderError) -> Option<Duration> {
         if attempt >= self.options.attempts || !error.is_transient() {
@@ -103,7 +131,8 @@ impl Lane {
         }
         let longest = self.options.longest_pause;
         if let Some(asked) = error.retry_after() {
-            return (asked <= longest).then_some(asked);
+            let pause = asked.max(self.options.pause);
+            return (asked <= longest).then(|| pause + jittered(pause / 4));
         }
         let doubled = self.options.pause.saturating_mul(1 << (attempt - 1).min(16));
         Some(jittered(doubled.min(longest)))
@@ -122,47 +151,68 @@ impl Provider for Lane {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError> {
-        let _turn = self.turn().await?;
-        self.persist(|| self.provider.chat(request, secret)).await
+        let who = self.quiet.who(request.model.as_deref(), secret);
+        let ask = || self.provider.chat(request, secret);
+        let (answer, _) = self.persist((who, &self.turns), ask).await?;
+        self.breaker.judge(None);
+        Ok(answer)
     }
 
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError> {
-        let turn = self.turn().await?;
-        let begun = self
-            .persist(|| async {
-                let mut pieces = self.provider.stream(request, secret).await?;
-                let first = pieces.next().await.transpose()?;
-                Ok((first, pieces))
-            })
-            .await?;
-        Ok(watched(begun, turn, Arc::clone(&self.breaker)))
+        let who = self.quiet.who(request.model.as_deref(), secret);
+        let ask = || async {
+            let mut pieces = self.provider.stream(request, secret).await?;
+            let first = pieces.next().await.transpose()?;
+            Ok((first, pieces))
+        };
+        let ((first, rest), turn) = self.persist((who, &self.turns), ask).await?;
+        self.breaker.begun();
+        let (breaker, is_broken) = (Arc::clone(&self.breaker), false);
+        let rest = Watched { rest, breaker, is_broken, _turn: turn };
+        let rest = stream::unfold(rest, |mut rest| async move {
+            let piece = rest.next().await?;
+            Some((piece, rest))
+        });
+        Ok(stream::iter(first.map(Ok)).chain(rest).boxed())
     }
 
-    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
-        let _turn = self.turn().await?;
-        self.persist(|| self.provider.models(secret)).await
+    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
+        let who = self.quiet.who(None, secret);
+        let ask = || self.provider.models(secret);
+        let (models, _) = self.persist((who, &self.lists), ask).await?;
+        self.breaker.judge(None);
+        Ok(models)
     }
 }
 
-/// The pieces, which keep their turn until the last, and tell the breaker when they break off.
-fn watched(
-    (first, rest): (Option<ChatChunk>, ChunkStream),
-    turn: OwnedSemaphorePermit,
+/// Pieces that keep their turn until the last, and tell the breaker how they end.
+struct Watched {
+    rest: ChunkStream,
     breaker: Arc<Breaker>,
-) -> ChunkStream {
-    let rest = rest.inspect(move |piece| {
-        let _ = &turn;
-        if let Err(error) = piece {
-            breaker.judge(Some(error));
+    is_broken: bool,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Watched {
+    async fn next(&mut self) -> Option<Result<ChatChunk, ProviderError>> {
+        let piece = self.rest.next().await;
+        match &piece {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                self.is_broken = true;
+                self.breaker.judge(Some(error));
+            }
+            None if self.is_broken => {}
+            None => self.breaker.judge(None),
         }
-    });
-    stream::iter(first.map(Ok)).chain(rest).boxed()
+        piece
+    }
 }
 
 #[cfg(test)]

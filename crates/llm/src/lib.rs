@@ -12,6 +12,7 @@ mod collect;
 mod endpoint;
 mod error;
 mod http;
+mod key;
 pub mod lane;
 mod ollama;
 mod openai;
@@ -24,12 +25,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::Stream;
-use secrecy::SecretString;
 
 pub use collect::{Collector, refusal};
 pub use cynode_domain::model::ProviderKind;
 pub use endpoint::{BadEndpoint, Endpoint, Limits, usual_address};
 pub use error::{Phase, ProviderError};
+pub use key::Key;
 
 /// The pieces of an answer. Dropping it ends the request.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<ChatChunk, ProviderError>> + Send>>;
@@ -44,7 +45,7 @@ pub trait Provider: Send + Sync {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError>;
 
     /// The answer in pieces, whatever the request says about streaming.
@@ -54,11 +55,11 @@ pub trait Provider: Send + Sync {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError>;
 
     /// The names of the models that the provider offers.
-    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError>;
+    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError>;
 }
 
 /// A client of what is at `endpoint`. Nothing is sent yet.

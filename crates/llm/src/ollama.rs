@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
-use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::endpoint::without_version;
 use crate::http::{Call, Http};
 use crate::openai::OpenAi;
-use crate::{BadEndpoint, ChunkStream, Endpoint, Provider, ProviderError};
+use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
 
 /// An Ollama server.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl Provider for Ollama {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError> {
         self.chat.chat(request, secret).await
     }
@@ -50,12 +49,12 @@ impl Provider for Ollama {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError> {
         self.chat.stream(request, secret).await
     }
 
-    async fn models(&self, secret: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
+    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
         let call = Call::get(&["api", "tags"]).authorize(
             reqwest::header::AUTHORIZATION,
             "Bearer ",

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::Key;
 use async_trait::async_trait;
 use cynode_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, ModelEntry, ModelList, StreamOptions,
@@ -13,7 +12,7 @@ use url::Url;
 
 use crate::http::{Call, Http, parse};
 use crate::stream::{Dialect, Progress, pieces};
-use crate::{BadEndpoint, ChunkStream, Endpoint, Provider, ProviderError};
+use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
 
 const CHAT: &[&str] = &["chat", "completions"];
 

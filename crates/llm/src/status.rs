@@ -5,15 +5,18 @@ use std::time::Duration;
 use chrono::DateTime;
 use reqwest::StatusCode;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
+
 use serde_json::Value;
 
-use crate::ProviderError;
+use crate::{Key, ProviderError};
 
 /// How much of the body of an error is read.
 pub(crate) const ERROR_BYTES: usize = 64 << 10;
 /// How much of a provider's words is told on.
 const MESSAGE_CHARS: usize = 300;
+/// How much of its code is.
+const CODE_CHARS: usize = 100;
 /// A wait that no provider means; longer ones are taken for this.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
@@ -22,7 +25,7 @@ pub(crate) fn judge(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-    secret: Option<&SecretString>,
+    secret: Option<&Key>,
 ) -> ProviderError {
     let told = Told::read(body, secret);
     let status_code = status.as_u16();
@@ -30,20 +33,18 @@ pub(crate) fn judge(
     match status_code {
         401 | 403 => ProviderError::Unauthorized { message: told.message(status) },
         // An account without money stays without it, however long one waits.
-        429 if told.is("insufficient_quota") => {
-            ProviderError::Rejected { status: status_code, message: told.message(status) }
-        }
+        429 if told.is("insufficient_quota") => told.rejected(status),
         429 => ProviderError::RateLimited { retry_after },
         408 | 500.. => ProviderError::Unavailable { status: status_code, retry_after },
         400 if told.is("content_filter") => {
             ProviderError::Refused { message: told.message(status) }
         }
-        _ => ProviderError::Rejected { status: status_code, message: told.message(status) },
+        _ => told.rejected(status),
     }
 }
 
 /// The error in a body or event that should have been an answer; `None` where it holds none.
-pub(crate) fn error_in(body: &[u8], secret: Option<&SecretString>) -> Option<ProviderError> {
+pub(crate) fn error_in(body: &[u8], secret: Option<&Key>) -> Option<ProviderError> {
     let told = Told::read(body, secret);
     if told.words.is_empty() && told.kinds.is_empty() {
         return None;
@@ -53,7 +54,7 @@ pub(crate) fn error_in(body: &[u8], secret: Option<&SecretString>) -> Option<Pro
     } else if ["overloaded", "server_error", "api_error", "timeout"].iter().any(|k| told.is(k)) {
         ProviderError::Unavailable { status: 200, retry_after: None }
     } else {
-        ProviderError::Rejected { status: 200, message: told.message(StatusCode::OK) }
+        told.rejected(StatusCode::OK)
     })
 }
 
@@ -62,10 +63,11 @@ struct Told {
     words: String,
     /// Its `type` and `code`.
     kinds: Vec<String>,
+    code: Option<String>,
 }
 
 impl Told {
-    fn read(body: &[u8], secret: Option<&SecretString>) -> Self {
+    fn read(body: &[u8], secret: Option<&Key>) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error").unwrap_or(&Value::Null);
         let words = [error.get("message"), Some(error), body.get("detail")]
@@ -75,11 +77,18 @@ impl Told {
             .unwrap_or_default();
         let kinds = ["type", "code"].iter().filter_map(|key| error.get(key)?.as_str());
         let kinds = kinds.map(str::to_owned).collect();
-        Self { words: without(words, secret), kinds }
+        let code = error.get("code").and_then(Value::as_str);
+        let code = code.map(|code| without(code, secret).chars().take(CODE_CHARS).collect());
+        Self { words: without(words, secret), kinds, code }
     }
 
     fn is(&self, kind: &str) -> bool {
         self.kinds.iter().any(|told| told.contains(kind))
+    }
+
+    fn rejected(self, status: StatusCode) -> ProviderError {
+        let message = self.message(status);
+        ProviderError::Rejected { status: status.as_u16(), message, code: self.code }
     }
 
     fn message(&self, status: StatusCode) -> String {
@@ -91,7 +100,7 @@ impl Told {
 }
 
 /// Providers repeat the key that they refuse; we do not.
-fn without(words: &str, secret: Option<&SecretString>) -> String {
+fn without(words: &str, secret: Option<&Key>) -> String {
     match secret.map(ExposeSecret::expose_secret) {
         Some(secret) if !secret.is_empty() => words.replace(secret, "[redacted]"),
         Some(_) | None => words.to_owned(),
@@ -103,7 +112,8 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let seconds = |text: &str, unit: f64| {
         let wait = text.parse::<f64>().ok()? / unit;
-        Some(Duration::try_from_secs_f64(wait).ok()?.min(LONGEST_WAIT))
+        // What is no number is no wait; what is more than any is the longest.
+        (wait >= 0.0).then(|| Duration::from_secs_f64(wait.min(LONGEST_WAIT.as_secs_f64())))
     };
     if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1000.0)) {
         return Some(wait);
@@ -125,7 +135,7 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        let secret = SecretString::from("sk-very-secret");
+        let secret = Key::from("sk-very-secret");
         judge(StatusCode::from_u16(status).unwrap(), &map, body.as_bytes(), Some(&secret))
     }
 
@@ -147,7 +157,12 @@ mod tests {
         );
         assert_eq!(judged(429, &dates, ""), limited(30));
         assert_eq!(judged(429, &[], ""), ProviderError::RateLimited { retry_after: None });
-        assert_eq!(judged(429, &[("retry-after", "-1")], "").retry_after(), None);
+        for none in ["-1", "nan", "-inf", "soon"] {
+            assert_eq!(judged(429, &[("retry-after", none)], "").retry_after(), None, "{none}");
+        }
+        for endless in ["1e20", "inf", "100000000000000000000000000000"] {
+            assert_eq!(judged(429, &[("retry-after", endless)], ""), limited(86_400), "{endless}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use cynode_domain::policy::{AgentType, Principal};
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_wire::agents::BindingView;
-use cynode_wire::credentials::{GivenSecret, RotateCredential, SetCredential};
+use cynode_wire::credentials::{Expiry, GivenSecret, RotateCredential, SetCredential};
 use cynode_wire::inferences::InferenceQuery;
 use cynode_wire::providers::PutProvider;
 use reqwest::{Method, RequestBuilder};
@@ -89,7 +89,8 @@ pub(crate) async fn a_secret_goes_in_and_never_comes_out(harness: Harness) {
     refused(bob.credential_set(&credential("two words")).await, 400);
     let odd = harness.as_admin(Method::POST, path).json(&json!({ "provider": "x", "key": SECRET }));
     assert!(!Answer::of(odd).await.refusal(400).contains(SECRET));
-    let rotate = RotateCredential { secret: GivenSecret("another".to_owned()), expires_at: None };
+    let rotate =
+        RotateCredential { secret: GivenSecret("another".to_owned()), expires_at: Expiry::Kept };
     assert_eq!(bob.credential_rotate(set.id, &rotate).await.unwrap().version, 2);
     refused(bob.credential_key_rotate().await, 403);
     let rotated = admin.credential_key_rotate().await.unwrap();

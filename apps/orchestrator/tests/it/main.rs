@@ -24,6 +24,7 @@ mod gateway;
 mod groups;
 mod harness;
 mod health;
+mod history;
 mod job_tokens;
 mod mcp;
 mod nodes;
@@ -129,6 +130,11 @@ on_both_engines! {
         people_load_read_change_and_remove_skills_with_the_checks_of_the_tools,
         a_groups_skill_is_read_by_its_members,
         the_default_skill_is_replaced_by_administrators_and_stays_so_after_a_start,
+    }
+    history {
+        who_changed_a_preference_and_why_is_read_by_its_owner,
+        changes_of_what_access_is_decided_by_are_read_by_administrators,
+        a_call_and_a_chat_are_shown_with_what_let_them_through,
     }
     preferences {
         a_preference_is_written_read_and_removed_with_its_versions,

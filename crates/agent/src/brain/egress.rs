@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cynode_llm::{Provider, ProviderError, refusal};
+use cynode_llm::{Key, Provider, ProviderError, refusal};
 use cynode_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
@@ -16,13 +16,13 @@ pub struct EgressModel {
     /// A client of egress, which speaks as OpenAI's API does.
     egress: Arc<dyn Provider>,
     /// The token of the handoff.
-    token: SecretString,
+    token: Key,
 }
 
 impl EgressModel {
     /// Models that are asked with this token.
     pub fn new(egress: Arc<dyn Provider>, token: SecretString) -> Self {
-        Self { egress, token }
+        Self { egress, token: token.into() }
     }
 }
 

@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 
 use cynode_wire::openai::{self, ChatChunk, Delta, FunctionDelta, ToolCallDelta};
-use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::answer::{Block, Message, Usage, finish_reason};
-use crate::ProviderError;
 use crate::http::parse;
 use crate::status::error_in;
 use crate::stream::{Dialect, Progress};
+use crate::{Key, ProviderError};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -58,7 +57,7 @@ struct MessageDelta {
 
 /// Reads events, and says them in OpenAI's pieces.
 pub(super) struct Events {
-    secret: Option<SecretString>,
+    secret: Option<Key>,
     /// What every piece repeats.
     id: String,
     model: String,
@@ -75,7 +74,7 @@ struct OpenCall {
 }
 
 impl Events {
-    pub(super) fn new(secret: Option<SecretString>) -> Self {
+    pub(super) fn new(secret: Option<Key>) -> Self {
         Self {
             secret,
             id: String::new(),

@@ -26,18 +26,19 @@ struct State {
 }
 
 impl Breaker {
-    /// Whether an attempt may be made. While open, one is let through after each rest.
-    pub(super) fn admit(&self) -> bool {
+    /// Lets an attempt through, or says how long it is to wait. While open, one is let through after
+    /// each rest.
+    pub(super) fn admit(&self) -> Result<(), Duration> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         match state.retry_at {
-            Some(at) if now < at => false,
+            Some(at) if now < at => Err(at - now),
             Some(_) => {
                 // Others wait until this attempt tells, or another rest has passed.
                 state.retry_at = Some(now + REST);
-                true
+                Ok(())
             }
-            None => true,
+            None => Ok(()),
         }
     }
 
@@ -45,6 +46,13 @@ impl Breaker {
     pub(super) fn is_open(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.retry_at.is_some_and(|at| Instant::now() < at)
+    }
+
+    /// An answer in pieces has begun. Whether it was a good one its end will tell: until then others are
+    /// let through, and the next failure counts as one too many.
+    pub(super) fn begun(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.retry_at = None;
     }
 
     /// Remembers how an attempt ended. A provider that refuses a request is well.

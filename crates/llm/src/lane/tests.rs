@@ -29,16 +29,12 @@ impl Provider for Told {
     async fn chat(
         &self,
         _: &ChatRequest,
-        _: Option<&SecretString>,
+        _: Option<&Key>,
     ) -> Result<ChatCompletion, ProviderError> {
         self.next().map(|()| ChatCompletion::default())
     }
 
-    async fn stream(
-        &self,
-        _: &ChatRequest,
-        _: Option<&SecretString>,
-    ) -> Result<ChunkStream, ProviderError> {
+    async fn stream(&self, _: &ChatRequest, _: Option<&Key>) -> Result<ChunkStream, ProviderError> {
         let piece = Ok(ChatChunk::of(Delta::text("hi"), None));
         let pieces = match self.next() {
             Err(error) if self.breaks_off => vec![piece, Err(error)],
@@ -48,7 +44,7 @@ impl Provider for Told {
         Ok(stream::iter(pieces).boxed())
     }
 
-    async fn models(&self, _: Option<&SecretString>) -> Result<Vec<String>, ProviderError> {
+    async fn models(&self, _: Option<&Key>) -> Result<Vec<String>, ProviderError> {
         self.next().map(|()| Vec::new())
     }
 }
@@ -94,7 +90,8 @@ async fn the_wait_that_a_provider_asks_for_is_kept() {
 
     assert_eq!(chat(&lane).await, Ok(()));
     let seen = told.seen.lock().unwrap();
-    assert_eq!(seen[1].duration_since(seen[0]).as_secs(), 7);
+    let waited = seen[1].duration_since(seen[0]);
+    assert!((7.0..9.0).contains(&waited.as_secs_f32()), "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,8 +103,39 @@ async fn a_provider_that_asks_for_too_long_a_wait_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_wait_that_a_provider_asks_for_holds_for_every_request() {
+    let (told, lane) = lane([limited(60)]);
+    assert_eq!(chat(&lane).await, Err(limited(60)));
+
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(chat(&lane).await, Err(limited(40)));
+    assert_eq!(lane.stream(&ChatRequest::default(), None).await.err(), Some(limited(40)));
+    assert_eq!(told.seen.lock().unwrap().len(), 1);
+    // So short a wait is waited for.
+    tokio::time::advance(Duration::from_secs(35)).await;
+    assert_eq!(chat(&lane).await, Ok(()));
+    let seen = told.seen.lock().unwrap();
+    let waited = seen[1].duration_since(seen[0]);
+    assert!((60.0..62.0).contains(&waited.as_secs_f32()), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_of_one_account_or_model_is_nobody_else_s() {
+    let (told, lane) = lane([limited(60)]);
+    let (own, theirs) = (Key::from("own"), Key::from("theirs"));
+    let other = ChatRequest { model: Some("other".to_owned()), ..ChatRequest::default() };
+    let request = ChatRequest { model: Some("m".to_owned()), ..ChatRequest::default() };
+    assert!(lane.chat(&request, Some(&own)).await.is_err());
+
+    assert!(lane.chat(&request, Some(&theirs)).await.is_ok());
+    assert!(lane.chat(&other, Some(&own)).await.is_ok());
+    assert!(lane.chat(&request, Some(&own)).await.is_err());
+    assert_eq!(told.seen.lock().unwrap().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_is_at_fault_is_not_sent_again() {
-    let rejected = ProviderError::Rejected { status: 400, message: "no".to_owned() };
+    let rejected = ProviderError::Rejected { status: 400, message: "no".to_owned(), code: None };
     let (told, lane) = lane([rejected.clone()]);
 
     assert_eq!(chat(&lane).await, Err(rejected));
@@ -136,12 +164,66 @@ async fn a_provider_that_fails_all_the_time_is_left_alone_and_tried_after_a_rest
     let (told, lane) = lane(vec![down(); 5]);
 
     assert_eq!(chat(&lane).await, Err(down()));
-    assert_eq!(chat(&lane).await, Err(ProviderError::Resting));
+    assert!(matches!(chat(&lane).await, Err(ProviderError::Resting { .. })));
     assert!(lane.is_resting());
     assert_eq!(told.seen.lock().unwrap().len(), breaker::FAILURES as usize);
     tokio::time::advance(breaker::REST).await;
     assert_eq!(chat(&lane).await, Ok(()));
     assert!(!lane.is_resting());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_breaks_off_every_stream_is_left_alone() {
+    let errors = Mutex::new(vec![ProviderError::Truncated; 6].into());
+    let told = Arc::new(Told { errors, breaks_off: true, ..Told::default() });
+    let provider: Arc<dyn Provider> = Arc::<Told>::clone(&told);
+    let lane = Lane::new(provider, LaneOptions::default());
+    let broken = async || {
+        let pieces = lane.stream(&ChatRequest::default(), None).await?;
+        Ok::<_, ProviderError>(pieces.collect::<Vec<_>>().await.len())
+    };
+    for _ in 0..breaker::FAILURES {
+        assert_eq!(broken().await, Ok(2));
+    }
+
+    assert!(matches!(broken().await, Err(ProviderError::Resting { .. })));
+    tokio::time::advance(breaker::REST).await;
+    assert_eq!(broken().await, Ok(2));
+    assert!(lane.is_resting(), "one more failure is enough");
+    tokio::time::advance(breaker::REST).await;
+    assert_eq!(broken().await, Ok(1));
+    assert!(!lane.is_resting());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_to_ask_again_leaves_its_turn_to_others() {
+    let errors = Mutex::new([limited(9)].into());
+    let told = Arc::new(Told { errors, ..Told::default() });
+    let provider: Arc<dyn Provider> = Arc::<Told>::clone(&told);
+    let lane = Lane::new(provider, LaneOptions { concurrency: 1, ..LaneOptions::default() });
+    let (own, theirs) = (Key::from("own"), Key::from("theirs"));
+    let request = ChatRequest::default();
+    let asked = Instant::now();
+
+    let first = lane.chat(&request, Some(&own));
+    let second = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        lane.chat(&request, Some(&theirs)).await.map(|_| asked.elapsed().as_secs())
+    };
+    let (first, second) = tokio::join!(first, second);
+
+    assert!(first.is_ok());
+    assert_eq!(second, Ok(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_provider_offers_is_asked_beside_a_long_answer() {
+    let told: Arc<dyn Provider> = Arc::new(Told::default());
+    let lane = Lane::new(told, LaneOptions { concurrency: 1, ..LaneOptions::default() });
+    let long = lane.stream(&ChatRequest::default(), None).await.unwrap();
+
+    assert_eq!(lane.models(None).await, Ok(vec![]));
+    drop(long);
 }
 
 #[tokio::test(start_paused = true)]

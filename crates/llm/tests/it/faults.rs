@@ -45,7 +45,7 @@ async fn a_credential_is_refused_without_being_told_on() {
 #[tokio::test]
 async fn a_request_at_fault_is_rejected_with_the_reason() {
     let message = "max_tokens is too large".to_owned();
-    let expected = ProviderError::Rejected { status: 400, message };
+    let expected = ProviderError::Rejected { status: 400, message, code: None };
 
     assert_eq!(outcomes(Answer::status(400, "max_tokens is too large")).await, vec![expected; 4]);
 }
@@ -144,9 +144,32 @@ async fn a_provider_that_is_not_there_cannot_be_reached() {
 }
 
 #[tokio::test]
+async fn a_provider_that_accepts_no_connection_in_time_was_sent_nothing() {
+    // Whoever comes when its queue is full gets no answer at all, as behind a firewall.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(1).unwrap();
+    let address = full.local_addr().unwrap();
+    let fill = (0..8).map(|_| tokio::net::TcpStream::connect(address));
+    let mut waiting = Vec::new();
+    for connecting in fill {
+        let connected = tokio::time::timeout(Duration::from_millis(100), connecting).await;
+        waiting.extend(connected.ok().and_then(Result::ok));
+    }
+    let limits = Limits { connect: Duration::from_millis(200), ..Limits::default() };
+    let base_url = format!("http://{address}/v1");
+    let endpoint = Endpoint { kind: ProviderKind::OpenAi, base_url, limits };
+
+    let error = connect(&endpoint).unwrap().chat(&request(), None).await.unwrap_err();
+
+    assert_eq!(error, ProviderError::Timeout { phase: Phase::Connect });
+    assert!(error.is_without_charge() && !error.is_transient(), "the next one is asked instead");
+}
+
+#[tokio::test]
 async fn a_credential_that_no_header_can_carry_is_refused_without_being_told_on() {
     let harness = Harness::new(ProviderKind::OpenAi);
-    let secret = secrecy::SecretString::from("line\nbreak");
+    let secret = cynode_llm::Key::from("line\nbreak");
 
     let error = harness.client.chat(&request(), Some(&secret)).await.unwrap_err();
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_llm::{ChunkStream, Endpoint, Limits, Provider, ProviderError, ProviderKind, connect};
+use cynode_llm::{
+    ChunkStream, Endpoint, Key, Limits, Provider, ProviderError, ProviderKind, connect,
+};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
-use secrecy::SecretString;
 
 /// What every request of these tests is signed with.
 pub(crate) const SECRET: &str = "sk-test-0123456789abcdef";
@@ -16,7 +17,7 @@ pub(crate) const SECRET: &str = "sk-test-0123456789abcdef";
 pub(crate) struct Harness {
     pub(crate) provider: ScriptedProvider,
     pub(crate) client: Arc<dyn Provider>,
-    pub(crate) secret: SecretString,
+    pub(crate) secret: Key,
 }
 
 impl Harness {
@@ -31,7 +32,7 @@ impl Harness {
             ProviderKind::Anthropic | ProviderKind::Ollama => provider.url(),
         };
         let client = connect(&Endpoint { kind, base_url, limits }).unwrap();
-        Self { provider, client, secret: SecretString::from(SECRET) }
+        Self { provider, client, secret: Key::from(SECRET) }
     }
 
     /// A provider whose patience ends at once.

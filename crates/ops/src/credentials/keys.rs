@@ -1,7 +1,7 @@
 //! The keys that credentials are sealed with, in a file outside the database.
 //!
-//! The file has one line for each key, `id base64`, and the first one seals. More than one line is
-//! there only while a rotation is under way, or after one was interrupted.
+//! The file has one line for each key, `id base64`, and the first one seals. After a rotation the key
+//! before it stays there until the next one.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -124,15 +124,18 @@ impl Credentials {
         .await
     }
 
-    /// Seals every credential with a new key, and forgets the old ones. Administrators only. Interrupted
-    /// anywhere, every credential still opens, and the next rotation finishes the work.
+    /// Seals every credential with a new key. Administrators only. Interrupted anywhere, every credential
+    /// still opens, and the next rotation finishes the work.
+    ///
+    /// The key before it seals nothing any more, but goes with the next rotation only: another process
+    /// may have sealed something with it that it is just about to write.
     pub async fn rotate_key(&self, caller: &Caller) -> Result<RotatedKeyView, CredentialError> {
         if !caller.is_admin {
             return Err(CredentialError::Forbidden("only an administrator may change the key"));
         }
         let _alone = self.changing.lock().await;
-        let old = self.sealing_keys().await?;
-        let new = Arc::new(old.with_new()?);
+        self.sealing_keys().await?;
+        let new = Arc::new(self.needed_keys().await?.with_new()?);
         // First the file with all of them: whatever happens next, each row opens with one.
         new.replace(&self.key_file)?;
         self.read_keys()?;
@@ -163,21 +166,17 @@ impl Credentials {
                 })
             })
             .await?;
-        let key_id = self.drop_unneeded_keys().await?;
+        let key_id = new.newest().map(|key| key.id.clone()).unwrap_or_default();
         tracing::info!(credentials, "{credentials} credentials were sealed with a new key");
         Ok(RotatedKeyView { key_id, credentials })
     }
 
-    /// Takes keys that seal nothing any more out of the file; the id of the one that seals.
-    async fn drop_unneeded_keys(&self) -> Result<String, CredentialError> {
+    /// The key that seals, and those that credentials are sealed with.
+    async fn needed_keys(&self) -> Result<Keys, CredentialError> {
         let rows = self.rows().await?;
-        let path = self.key_file.to_path_buf();
-        let count = rows.len();
-        let keys = Keys::read(&path)?;
-        let keys = keys.ok_or(CredentialError::KeyMissing { path, count })?;
-        keys.needed(|id| rows.iter().any(|row| row.key == id)).replace(&self.key_file)?;
-        let keys = self.read_keys()?;
-        Ok(keys.and_then(|keys| Some(keys.newest()?.id.clone())).unwrap_or_default())
+        let (path, count) = (self.key_file.to_path_buf(), rows.len());
+        let keys = Keys::read(&path)?.ok_or(CredentialError::KeyMissing { path, count })?;
+        Ok(keys.needed(|id| rows.iter().any(|row| row.key == id)))
     }
 
     /// Every credential, still sealed.

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CredentialId, GroupId, UserId};
 use cynode_domain::model::CredentialOwner;
+use cynode_llm::Key;
 use cynode_store::Credential;
-use secrecy::SecretString;
 
 use super::{CredentialError, Credentials};
 
@@ -17,9 +17,9 @@ impl Credentials {
         all: &[Credential],
         provider: &str,
         (user, groups): (UserId, &[GroupId]),
-    ) -> Result<Option<(CredentialId, SecretString)>, CredentialError> {
+    ) -> Result<Option<(CredentialId, Key)>, CredentialError> {
         let found = best(all, provider, (user, groups), self.clock.now());
-        found.map(|row| Ok((row.id, self.open(row)?))).transpose()
+        found.map(|row| Ok((row.id, Key::new(row.kind, self.open(row)?)))).transpose()
     }
 }
 

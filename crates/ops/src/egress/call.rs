@@ -6,16 +6,16 @@ use cynode_domain::ids::CredentialId;
 use cynode_domain::model::InferenceOutcome;
 use cynode_domain::policy::Effect;
 use cynode_llm::lane::Lane;
-use cynode_llm::{Provider as _, ProviderError};
+use cynode_llm::{Key, Provider as _, ProviderError};
 use cynode_store::{EgressDecision, Entry};
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
-use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
 use super::choose::Candidate;
 use super::decide::{Decision, decide, resource};
 use super::record::Record;
 use super::snapshot::Standing;
+use super::tariff::Tariff;
 use super::{Egress, EgressError, EgressStream, Inference, lanes, pieces, prices, scan};
 use crate::secrets::CleanRequest;
 
@@ -33,7 +33,7 @@ struct Ticket {
     record: Record,
     provider: String,
     lane: Arc<Lane>,
-    secret: Option<SecretString>,
+    secret: Option<Key>,
     decision: EgressDecision,
 }
 
@@ -114,10 +114,11 @@ impl Egress {
         let Candidate { provider, model } = candidate;
         let known = &standing.known;
         let price = prices::price(provider, model, &known.settings);
+        let tariff = Tariff::new(price, &asked.request);
         let named = (&*provider.name, &**model);
-        let record = Record::begin(self, inference, &asked.prompt_hash, named, price);
+        let record = Record::begin(self, inference, &asked.prompt_hash, named, tariff);
         let (reason, is_allowed) =
-            match decide(inference, standing.is_admin, provider, &known.rules) {
+            match decide(inference, standing.powers(inference), provider, &known.rules) {
                 Decision::Allow(reason) => (reason, true),
                 Decision::Deny(reason) => (reason, false),
             };
@@ -130,12 +131,6 @@ impl Egress {
             return Err(EgressError::Denied(format!(
                 "provider \"{name}\" may not be used: {reason}"
             )));
-        }
-        if !prices::is_free(price)
-            && let Err(fault) = standing.budget.check(standing.spent, price.is_some())
-        {
-            record.finish(InferenceOutcome::OverBudget, Some(fault.clone())).await?;
-            return Err(EgressError::OverBudget(fault));
         }
         let credential = self.credential(inference, standing, candidate);
         let (credential, secret) = match credential {
@@ -153,6 +148,11 @@ impl Egress {
                 return Err(failed(record, provider.name.clone(), cause).await?);
             }
         };
+        // Last, so that nothing is set aside for a call that cannot be made.
+        if let Some(fault) = self.afford(&standing.budget, &record).await? {
+            record.finish(InferenceOutcome::OverBudget, Some(fault.clone())).await?;
+            return Err(EgressError::OverBudget(fault));
+        }
         Ok(Ticket { record, provider: provider.name.clone(), lane, secret, decision })
     }
 
@@ -162,9 +162,9 @@ impl Egress {
         inference: &Inference,
         standing: &Standing,
         candidate: &Candidate,
-    ) -> Result<(Option<CredentialId>, Option<SecretString>), EgressError> {
+    ) -> Result<(Option<CredentialId>, Option<Key>), EgressError> {
         let provider = &candidate.provider;
-        let who = (inference.caller.user, &*inference.groups);
+        let who = standing.who(inference);
         let rows = &standing.known.credentials;
         match self.credentials.pick(rows, &provider.name, who)? {
             Some((id, secret)) => Ok((Some(id), Some(secret))),
@@ -207,15 +207,14 @@ impl Egress {
         request: ChatRequest,
     ) -> Result<ChatCompletion, EgressError> {
         let Ticket { mut record, provider, lane, secret, decision } = ticket;
+        record.asks_whole();
         let (noted, answer) =
             tokio::join!(self.note(decision), lane.chat(&request, secret.as_ref()));
         noted?;
         match answer {
             Ok(mut answer) => {
+                record.hear(&answer);
                 scan::clean_completion(&mut answer);
-                if let Some(usage) = &answer.usage {
-                    record.count(usage);
-                }
                 record.finish(InferenceOutcome::Success, None).await?;
                 Ok(answer)
             }
@@ -228,7 +227,8 @@ impl Egress {
         ticket: Ticket,
         request: ChatRequest,
     ) -> Result<EgressStream, EgressError> {
-        let Ticket { record, provider, lane, secret, decision } = ticket;
+        let Ticket { mut record, provider, lane, secret, decision } = ticket;
+        record.asks_pieces();
         let (noted, begun) =
             tokio::join!(self.note(decision), lane.stream(&request, secret.as_ref()));
         noted?;
@@ -242,10 +242,13 @@ impl Egress {
 
 /// Puts a failure of a provider on record.
 pub(super) async fn failed(
-    record: Record,
+    mut record: Record,
     provider: String,
     cause: ProviderError,
 ) -> Result<EgressError, cynode_store::Error> {
+    if cause.is_without_charge() {
+        record.turned_away();
+    }
     record.finish(InferenceOutcome::Failed, Some(cause.to_string())).await?;
     Ok(EgressError::Provider { provider, cause })
 }

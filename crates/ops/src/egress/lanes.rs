@@ -4,74 +4,148 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cynode_domain::model::ProviderKind;
 use cynode_llm::lane::{Lane, LaneOptions};
-use cynode_llm::{BadEndpoint, Endpoint, Provider as _, ProviderError};
+use cynode_llm::{BadEndpoint, Endpoint, Key, Provider as _, ProviderError};
 use cynode_store::ModelProvider;
-use secrecy::SecretString;
 use tokio::time::Instant;
 
 /// How long the list of a provider is believed.
 const LIST_LIFE: Duration = Duration::from_mins(1);
+/// How long a provider that did not say what it offers is not asked again.
+const LIST_REST: Duration = Duration::from_secs(15);
 /// How long a provider may take to say what it offers.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// The most models that are taken from a provider.
 const MAX_MODELS: usize = 2000;
+/// How long a lane that nobody uses is kept beside a newer one of the same provider.
+const IDLE: Duration = Duration::from_mins(1);
 
 /// Connections to providers.
 #[derive(Default)]
 pub(super) struct Lanes {
-    open: Mutex<HashMap<String, Open>>,
+    open: Mutex<HashMap<Way, Open>>,
+}
+
+/// What a lane is made from. While a provider is changed, whoever still knows it as it was goes the old
+/// way, and nobody takes another's lane away.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Way {
+    name: String,
+    kind: ProviderKind,
+    base_url: String,
+    concurrency: u32,
+}
+
+impl Way {
+    fn of(row: &ModelProvider) -> Self {
+        let (name, base_url) = (row.name.clone(), row.base_url.clone());
+        Self { name, kind: row.kind, base_url, concurrency: row.concurrency }
+    }
 }
 
 struct Open {
-    /// The row that the lane was made from.
-    row: ModelProvider,
     lane: Arc<Lane>,
-    /// What it listed, and when.
-    list: Option<(Instant, Vec<String>)>,
+    /// Held by whoever asks for the list: others wait for what comes of it.
+    list: Arc<tokio::sync::Mutex<List>>,
+    used_at: Instant,
+}
+
+/// What a provider listed.
+#[derive(Default)]
+struct List {
+    known: Option<Vec<String>>,
+    /// When that was.
+    listed_at: Option<Instant>,
+    /// When it last failed to, and why.
+    failed: Option<(Instant, ProviderError)>,
+}
+
+impl List {
+    /// What can be told without asking.
+    fn told(&self, now: Instant) -> Option<Result<Vec<String>, ProviderError>> {
+        let is_fresh = self.listed_at.is_some_and(|at| now - at < LIST_LIFE);
+        let failed = self.failed.as_ref().filter(|(at, _)| now - *at < LIST_REST);
+        match (&self.known, failed) {
+            (Some(known), None) if is_fresh => Some(Ok(known.clone())),
+            (Some(known), Some(_)) => Some(Ok(known.clone())),
+            (None, Some((_, why))) => Some(Err(why.clone())),
+            (Some(_) | None, None) => None,
+        }
+    }
+
+    /// Remembers what came of asking. An old list is better than none.
+    fn learn(
+        &mut self,
+        answer: Result<Vec<String>, ProviderError>,
+        now: Instant,
+    ) -> Result<Vec<String>, ProviderError> {
+        match answer {
+            Ok(list) => {
+                (self.listed_at, self.failed) = (Some(now), None);
+                Ok(self.known.insert(list).clone())
+            }
+            Err(error) => {
+                // What is wrong with one credential is not with the next.
+                if error.is_failure_of_provider() {
+                    self.failed = Some((now, error.clone()));
+                }
+                self.known.clone().ok_or(error)
+            }
+        }
+    }
 }
 
 impl Lanes {
-    /// The lane to a provider; a new one if its row has changed.
+    /// The lane to a provider; a new one if it is reached in another way than before.
     pub(super) fn lane(&self, row: &ModelProvider) -> Result<Arc<Lane>, BadEndpoint> {
+        self.open(row, Instant::now()).map(|(lane, _)| lane)
+    }
+
+    fn open(
+        &self,
+        row: &ModelProvider,
+        now: Instant,
+    ) -> Result<(Arc<Lane>, Arc<tokio::sync::Mutex<List>>), BadEndpoint> {
+        let way = Way::of(row);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = open.get(&row.name).filter(|known| known.row == *row) {
-            return Ok(Arc::clone(&known.lane));
+        if let Some(known) = open.get_mut(&way) {
+            known.used_at = now;
+            return Ok((Arc::clone(&known.lane), Arc::clone(&known.list)));
         }
         let provider = cynode_llm::connect(&Endpoint::new(row.kind, &row.base_url))?;
         let concurrency = row.concurrency as usize;
         let options = LaneOptions { concurrency, ..LaneOptions::default() };
-        let lane = Arc::new(Lane::new(provider, options));
-        let made = Open { row: row.clone(), lane: Arc::clone(&lane), list: None };
-        open.insert(row.name.clone(), made);
-        Ok(lane)
+        let (lane, list) = (Arc::new(Lane::new(provider, options)), Arc::default());
+        open.retain(|old, known| old.name != way.name || now - known.used_at < IDLE);
+        let made = Open { lane: Arc::clone(&lane), list: Arc::clone(&list), used_at: now };
+        open.insert(way, made);
+        Ok((lane, list))
     }
 
     /// The models that a provider offers: those its row names, or those it lists itself.
     pub(super) async fn models(
         &self,
         row: &ModelProvider,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<Vec<String>, ProviderError> {
         if !row.models.is_empty() {
             return Ok(row.models.clone());
         }
-        if let Some(list) = self.known_list(row) {
-            return Ok(list);
+        let (_, list) = self.open(row, Instant::now()).map_err(|error| unreachable(&error))?;
+        let mut list = list.lock().await;
+        if let Some(told) = list.told(Instant::now()) {
+            return told;
         }
-        let list = self.ask(row, secret).await?;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = open.get_mut(&row.name).filter(|known| known.row == *row) {
-            known.list = Some((Instant::now(), list.clone()));
-        }
-        Ok(list)
+        let answer = self.ask(row, secret).await;
+        list.learn(answer, Instant::now())
     }
 
     /// Asks a provider what it offers.
     pub(super) async fn ask(
         &self,
         row: &ModelProvider,
-        secret: Option<&SecretString>,
+        secret: Option<&Key>,
     ) -> Result<Vec<String>, ProviderError> {
         let lane = self.lane(row).map_err(|error| unreachable(&error))?;
         let asked = tokio::time::timeout(LIST_PATIENCE, lane.models(secret)).await;
@@ -80,15 +154,12 @@ impl Lanes {
         list.truncate(MAX_MODELS);
         Ok(list)
     }
-
-    fn known_list(&self, row: &ModelProvider) -> Option<Vec<String>> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, list) = open.get(&row.name).filter(|known| known.row == *row)?.list.as_ref()?;
-        (at.elapsed() < LIST_LIFE).then(|| list.clone())
-    }
 }
 
 /// A row with an address that cannot be used.
 pub(super) fn unreachable(error: &BadEndpoint) -> ProviderError {
     ProviderError::Connect { reason: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

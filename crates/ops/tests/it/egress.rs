@@ -1,7 +1,11 @@
 //! Asking models: by whom, with what, at what cost, on record. Each test runs on both databases.
 
+mod apart;
 mod calls;
 mod credentials;
+mod groups;
+mod lifecycle;
+mod money;
 mod streams;
 mod world;
 
@@ -32,6 +36,12 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    apart {
+        what_was_held_back_is_said_before_a_stream_fails,
+        an_answer_beside_its_reader_is_the_same_answer,
+        an_answer_beside_its_reader_ends_with_it,
+        an_answer_is_given_up_and_on_record_when_the_process_stops,
+    }
     calls {
         without_a_provider_there_is_none_to_ask,
         a_call_sends_the_credential_and_is_recorded_with_its_cost,
@@ -51,6 +61,10 @@ on_both_engines! {
         calls_are_shown_to_those_whose_they_are_with_their_sums,
         providers_are_checked_tried_and_managed_by_administrators_alone,
     }
+    groups {
+        a_groups_rule_and_credential_count_while_the_user_is_in_it,
+        a_credential_is_set_for_a_group_that_exists_and_by_administrators,
+    }
     credentials {
         a_secret_is_nowhere_in_the_database_nor_in_anything_shown,
         users_manage_their_own_credentials_and_administrators_all,
@@ -58,9 +72,25 @@ on_both_engines! {
         an_expired_credential_is_not_sent,
         a_new_key_reseals_every_credential_and_the_old_one_opens_none,
         an_interrupted_change_of_the_key_loses_nothing,
+        what_another_process_was_sealing_while_the_key_changed_still_opens,
         a_missing_key_file_is_refused_loudly_and_nothing_is_lost,
         a_sealed_secret_moved_to_another_row_does_not_open,
         another_process_uses_the_new_key_at_once,
+    }
+    lifecycle {
+        a_disabled_credential_is_not_sent_until_it_is_enabled,
+        a_rotation_keeps_the_end_unless_it_is_told_another,
+        the_sort_of_a_credential_decides_in_which_header_it_goes,
+        the_history_of_a_credential_is_for_its_owner_and_administrators,
+    }
+    money {
+        calls_made_at_once_do_not_pass_the_budget_together,
+        a_call_whose_process_died_counts_with_what_was_set_aside,
+        streams_that_nobody_reads_to_their_end_use_up_the_budget,
+        a_provider_that_does_not_count_is_charged_for_what_it_said,
+        what_was_set_aside_is_free_again_once_a_call_has_ended,
+        a_call_that_was_turned_away_costs_nothing,
+        a_provider_that_asks_to_be_left_alone_is_not_asked_meanwhile,
     }
     streams {
         pieces_come_through_and_the_usage_only_if_asked_for,

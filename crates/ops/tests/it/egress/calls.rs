@@ -268,7 +268,8 @@ pub(super) async fn a_provider_that_keeps_failing_is_left_alone(world: World) {
 
     let error = world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap_err();
 
-    let is_resting = matches!(&error, EgressError::Provider { cause: ProviderError::Resting { .. }, .. });
+    let is_resting =
+        matches!(&error, EgressError::Provider { cause: ProviderError::Resting { .. }, .. });
     assert!(is_resting, "{error} after {last:?}");
     assert_eq!(provider.requests().len(), sent);
 }

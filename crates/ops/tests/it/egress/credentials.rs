@@ -7,7 +7,7 @@ use cynode_ops::credentials::{CredentialError, Credentials};
 use cynode_ops::egress::EgressError;
 use cynode_store::CredentialStore;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::credentials::{GivenSecret, RotateCredential, Expiry, SetCredential};
+use cynode_wire::credentials::{Expiry, GivenSecret, RotateCredential, SetCredential};
 
 use super::world::{World, asks, credential, hello};
 
@@ -129,7 +129,8 @@ pub(super) async fn a_new_key_reseals_every_credential_and_the_old_one_opens_non
     assert_ne!(rotated.key_id, before.key_id);
     let listed = world.credentials.list(&world.admin).await.unwrap();
     assert!(listed.iter().all(|view| view.key_id == rotated.key_id), "{listed:?}");
-    assert_eq!(fs::read_to_string(world.key_file()).unwrap().lines().count(), 1);
+    // The key before goes with the next rotation.
+    assert_eq!(fs::read_to_string(world.key_file()).unwrap().lines().count(), 2);
     world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
     assert!(provider.saw(SECRET));
     // A process that has only the old file opens nothing, and says which key it lacks.
@@ -153,8 +154,32 @@ pub(super) async fn an_interrupted_change_of_the_key_loses_nothing(world: World)
     let rotated = world.credentials.rotate_key(&world.admin).await.unwrap();
 
     assert_eq!(rotated.credentials, 1);
-    assert_eq!(fs::read_to_string(world.key_file()).unwrap().lines().count(), 1);
+    let file = fs::read_to_string(world.key_file()).unwrap();
+    assert!(file.starts_with(&rotated.key_id) && file.lines().count() == 3, "{}", file.len());
+    let rotated = world.credentials.rotate_key(&world.admin).await.unwrap();
+    let file = fs::read_to_string(world.key_file()).unwrap();
+    assert!(file.starts_with(&rotated.key_id) && file.lines().count() == 2, "{}", file.len());
     other.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
+}
+
+pub(super) async fn what_another_process_was_sealing_while_the_key_changed_still_opens(
+    world: World,
+) {
+    let provider = ScriptedProvider::saying("hi");
+    world.provide("far", &provider).await;
+    let set = world.set("far", SECRET).await;
+    let sealed = world.row(set.id).await;
+    world.credentials.remove(&world.admin, set.id).await.unwrap();
+
+    let first = world.credentials.rotate_key(&world.admin).await.unwrap();
+    // The other process had sealed it before, and writes it now.
+    world.insert(sealed).await;
+    world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
+    let second = world.credentials.rotate_key(&world.admin).await.unwrap();
+
+    assert_eq!((first.credentials, second.credentials), (0, 1));
+    world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
+    assert!(provider.saw(SECRET));
 }
 
 pub(super) async fn a_missing_key_file_is_refused_loudly_and_nothing_is_lost(world: World) {
@@ -223,7 +248,7 @@ pub(super) async fn another_process_uses_the_new_key_at_once(world: World) {
 
 impl World {
     /// The same installation, as another process sees it.
-    fn other_process(&self) -> cynode_ops::egress::Egress {
+    pub(super) fn other_process(&self) -> cynode_ops::egress::Egress {
         let of = || (self.store.clone(), self.clock.clone(), self.signals.clone());
         let credentials = Credentials::new(of().0, of().1, of().2, self.key_file());
         cynode_ops::egress::Egress::new(of().0, of().1, of().2, credentials, self.tasks.clone())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::DateTime;
+use cynode_domain::ids::CredentialId;
 use cynode_domain::model::{CredentialOwner, ProviderKind, ProviderUse};
 use cynode_ops::agents::AgentIdentity;
 use cynode_ops::agents::AgentTokens;
@@ -15,7 +16,9 @@ use cynode_ops::settings::Settings;
 use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
 use cynode_runtime::clock::{ManualClock, SharedClock};
 use cynode_runtime::tasks::Tasks;
-use cynode_store::{EgressDecision, InferenceCall, InferenceFilter, InferenceStore};
+use cynode_store::{
+    Credential, CredentialStore, EgressDecision, InferenceCall, InferenceFilter, InferenceStore,
+};
 use cynode_testkit::TestDatabase;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
@@ -103,6 +106,21 @@ impl World {
         let owner_type = Some(CredentialOwner::System);
         let request = SetCredential { owner_type, ..credential(provider, secret) };
         self.credentials.set(&self.admin, request).await.unwrap()
+    }
+
+    /// A credential as it is kept.
+    pub(super) async fn row(&self, id: CredentialId) -> Credential {
+        let get = self.store.read(move |tx| Box::pin(async move { tx.credential_get(id).await }));
+        get.await.unwrap().unwrap()
+    }
+
+    /// Writes a credential as it is.
+    pub(super) async fn insert(&self, row: Credential) {
+        let put =
+            self.store.write(move |tx| Box::pin(async move { tx.credential_insert(&row).await }));
+        assert!(put.await.unwrap());
+        // As the signal of the other process would.
+        self.setting("told.by.another", true).await;
     }
 
     pub(super) async fn setting(&self, key: &str, value: impl Into<Value>) {
