@@ -44,6 +44,8 @@ pub enum ProviderError {
         status: u16,
         /// What is wrong with it.
         message: String,
+        /// What programs tell it by, where the provider says so.
+        code: Option<String>,
     },
     /// The provider will not answer this, whoever asks.
     #[error("the provider refuses to answer: {message}")]
@@ -70,8 +72,11 @@ pub enum ProviderError {
     #[error("too many requests to the provider are under way")]
     Busy,
     /// The provider failed again and again and is left alone; nothing was sent.
-    #[error("the provider failed several times and is left alone for a while")]
-    Resting,
+    #[error("the provider failed several times and is left alone{}", later(Some(retry_after)))]
+    Resting {
+        /// How long it is left alone.
+        retry_after: Duration,
+    },
 }
 
 impl ProviderError {
@@ -98,12 +103,33 @@ impl ProviderError {
         )
     }
 
-    /// When the provider asks us to come back.
+    /// Whether nobody charges for the request: nothing was sent, or it was turned away before any of it
+    /// was worked on. What came of an answer before such an error is charged for.
+    pub fn is_without_charge(&self) -> bool {
+        match self {
+            Self::Unauthorized { .. }
+            | Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::Connect { .. }
+            | Self::Timeout { phase: Phase::Connect }
+            | Self::Rejected { .. }
+            | Self::Busy
+            | Self::Resting { .. } => true,
+            Self::Timeout { phase: Phase::Begin | Phase::GoOn | Phase::Finish }
+            | Self::Refused { .. }
+            | Self::Malformed { .. }
+            | Self::Truncated
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// When to come back.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
                 *retry_after
             }
+            Self::Resting { retry_after } => Some(*retry_after),
             Self::Unauthorized { .. }
             | Self::Connect { .. }
             | Self::Timeout { .. }
@@ -112,8 +138,7 @@ impl ProviderError {
             | Self::Malformed { .. }
             | Self::Truncated
             | Self::TooLarge { .. }
-            | Self::Busy
-            | Self::Resting => None,
+            | Self::Busy => None,
         }
     }
 
@@ -123,7 +148,7 @@ impl ProviderError {
 
     /// A request that cannot be said in the provider's API.
     pub(crate) fn unsayable(message: impl Into<String>) -> Self {
-        Self::Rejected { status: 400, message: message.into() }
+        Self::Rejected { status: 400, message: message.into(), code: None }
     }
 }
 

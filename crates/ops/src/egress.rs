@@ -2,13 +2,15 @@
 //!
 //! Start at [`Egress::chat`] and [`Egress::stream`]; [`Inference`] says who asks and for what. A name of
 //! a model becomes candidates in the order of the caller's [`Routing`] (`choose`); each is held against
-//! access rules (`decide`) and the budget (`budget`) before anything is sent, and its answer is looked
-//! through for secrets (`scan`).
+//! access rules (`decide`) and the budget (ADR 21) before anything is sent, for which the most that the call may
+//! cost (`tariff`) is set aside (`afford`); its answer is looked through for secrets (`scan`).
 //!
 //! Invariants: no answer is given out whose decision is not on record; secrets of providers are seen
 //! by nobody but the call itself; every call has a row that says what came of it, also when whoever
 //! asked went away (`record`).
 
+mod afford;
+mod apart;
 mod budget;
 mod call;
 mod choose;
@@ -25,6 +27,7 @@ mod routing;
 mod scan;
 mod snapshot;
 mod tab;
+mod tariff;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -42,7 +45,7 @@ use crate::preferences::PreferenceError;
 use lanes::Lanes;
 use snapshot::Snapshot;
 
-pub use cynode_llm::ProviderError;
+pub use cynode_llm::{Phase, ProviderError};
 pub use cynode_wire::providers::ModelView;
 pub use inference::Inference;
 pub use look::CallsError;
@@ -95,6 +98,9 @@ pub enum EgressError {
     /// The caller's preferences cannot be read.
     #[error("the preferences for this call cannot be read: {0}")]
     Preferences(Box<PreferenceError>),
+    /// The answer was given up before its end.
+    #[error("the answer was given up: {0}")]
+    GivenUp(&'static str),
     /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
@@ -112,13 +118,16 @@ impl EgressError {
                     | ProviderError::Connect { .. }
                     | ProviderError::RateLimited { .. }
                     | ProviderError::Busy
-                    | ProviderError::Resting
+                    | ProviderError::Resting { .. }
+                    // Nothing was sent. It was waited for long enough, and is not asked again.
+                    | ProviderError::Timeout { phase: Phase::Connect }
             ),
             Self::NoProvider
             | Self::UnknownModel(_)
             | Self::Ambiguous { .. }
             | Self::Credential(_)
             | Self::Preferences(_)
+            | Self::GivenUp(_)
             | Self::Store(_) => false,
         }
     }
@@ -139,6 +148,8 @@ pub struct Egress {
     lanes: Arc<Lanes>,
     /// What calls were last decided by.
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
+    /// Held while money is set aside.
+    purse: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Egress {
@@ -151,7 +162,41 @@ impl Egress {
         credentials: Credentials,
         tasks: Tasks,
     ) -> Self {
-        let (lanes, snapshot) = (Arc::default(), Arc::default());
-        Self { store, clock, signals, credentials, tasks, lanes, snapshot }
+        let (lanes, snapshot, purse) = (Arc::default(), Arc::default(), Arc::default());
+        Self { store, clock, signals, credentials, tasks, lanes, snapshot, purse }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_provider_is_asked_where_nothing_was_sent_or_it_was_turned_away() {
+        use ProviderError as P;
+        let (text, wait) = (|| "why".to_owned(), std::time::Duration::from_secs(1));
+        let table = [
+            (P::Unavailable { status: 503, retry_after: None }, true),
+            (P::Connect { reason: text() }, true),
+            (P::Timeout { phase: Phase::Connect }, true),
+            (P::RateLimited { retry_after: Some(wait) }, true),
+            (P::Busy, true),
+            (P::Resting { retry_after: wait }, true),
+            // It may be at work on them, and would be paid twice.
+            (P::Timeout { phase: Phase::Begin }, false),
+            (P::Timeout { phase: Phase::GoOn }, false),
+            (P::Timeout { phase: Phase::Finish }, false),
+            (P::Truncated, false),
+            (P::TooLarge { limit: 1 }, false),
+            (P::Malformed { reason: text() }, false),
+            // Others would say the same, or people must know.
+            (P::Refused { message: text() }, false),
+            (P::Rejected { status: 400, message: text(), code: None }, false),
+            (P::Unauthorized { message: text() }, false),
+        ];
+        for (cause, is_asked) in table {
+            let error = EgressError::Provider { provider: "p".to_owned(), cause };
+            assert_eq!(error.is_about_the_provider(), is_asked, "{error}");
+        }
     }
 }

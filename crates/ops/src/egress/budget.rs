@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
+use cynode_domain::known;
+use cynode_store::SpendingLimits;
 use serde_json::Value;
 
 use super::Routing;
 
-/// What is spent already, in millionths of a US dollar.
+/// What is spent or set aside already, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     /// In the run, if the call is for one.
@@ -25,9 +28,10 @@ pub(super) struct Budget {
 
 impl Budget {
     /// The settings `budget.run_usd`, `budget.day_usd` and `budget.mode` (`block` unless it says
-    /// `warn`); what the caller's preferences say can only be less.
+    /// `warn`); what the caller's preferences say can only be less. A budget that cannot be read
+    /// allows nothing: somebody meant to limit what is spent.
     pub(super) fn new(settings: &BTreeMap<String, Value>, routing: &Routing) -> Self {
-        let set = |key: &str| settings.get(key).and_then(Value::as_f64);
+        let set = |key: &str| settings.get(key).map(|value| known::usd(value).unwrap_or(0.0));
         let least = |set: Option<f64>, wanted: Option<f64>| match (set, wanted) {
             (Some(set), Some(wanted)) => Some(micro(set.min(wanted))),
             (set, wanted) => set.or(wanted).map(micro),
@@ -44,33 +48,47 @@ impl Budget {
         self.run.is_some() || self.day.is_some()
     }
 
-    /// Refuses a call for which there is no money left, or of which nobody knows the price.
-    pub(super) fn check(&self, spent: Spent, has_price: bool) -> Result<(), String> {
-        let over = |limit: Option<i64>, spent: Option<i64>| {
-            limit.zip(spent).filter(|(limit, spent)| spent >= limit)
-        };
-        let fault = if let Some((limit, spent)) = over(self.run, spent.run) {
-            spoken("this run", "budget.run_usd", limit, spent)
-        } else if let Some((limit, spent)) = over(self.day, Some(spent.day)) {
-            spoken("today", "budget.day_usd", limit, spent)
-        } else if self.is_set() && !has_price {
-            "there is a budget, and the price of this model is not known: add it to the setting \
-             models.prices"
-                .to_owned()
-        } else {
-            return Ok(());
-        };
-        if self.is_warning {
-            tracing::warn!("{fault}; the call is made, since budget.mode is warn");
-            return Ok(());
+    /// The most that may be spent, for the day that began at `midnight` and for a run.
+    pub(super) fn limits(&self, midnight: DateTime<Utc>) -> SpendingLimits {
+        SpendingLimits { since: self.day.map(|most| (midnight, most)), run: self.run }
+    }
+
+    /// Why a call that may cost `most` was not let through.
+    pub(super) fn fault(&self, spent: Spent, most: i64) -> String {
+        let is_over = |(limit, spent): &(i64, i64)| spent.saturating_add(most) > *limit;
+        let of_run = self.run.zip(spent.run).filter(is_over);
+        match (of_run, self.day) {
+            (Some((limit, spent)), _) => spoken("this run", "budget.run_usd", limit, (spent, most)),
+            (None, Some(limit)) => spoken("today", "budget.day_usd", limit, (spent.day, most)),
+            // Somebody else's call ended meanwhile.
+            (None, None) => "the budget has no room for this call".to_owned(),
         }
-        Err(fault)
+    }
+
+    /// Why a call that nobody knows the price of was not let through.
+    pub(super) fn fault_without_price() -> String {
+        "there is a budget, and the price of this model is not known: add it to the setting \
+         models.prices"
+            .to_owned()
+    }
+
+    /// Whether to go on and say so, rather than to refuse.
+    pub(super) fn is_warning(&self) -> bool {
+        self.is_warning
     }
 }
 
-fn spoken(what: &str, key: &str, limit: i64, spent: i64) -> String {
+fn spoken(what: &str, key: &str, limit: i64, (spent, most): (i64, i64)) -> String {
     let usd = |micro: i64| format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
-    format!("the budget of {what} is spent: {} of {} USD ({key})", usd(spent), usd(limit))
+    let of = format!("{} of {} USD", usd(spent), usd(limit));
+    if spent >= limit {
+        return format!("the budget of {what} is spent: {of} ({key})");
+    }
+    let most = usd(most);
+    format!(
+        "the budget of {what} has no room for this call: {of} are spent or set aside, and it may \
+         cost {most} ({key}); with a smaller max_tokens it costs less"
+    )
 }
 
 fn micro(usd: f64) -> i64 {
@@ -90,51 +108,59 @@ mod tests {
         entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
     }
 
+    fn midnight() -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+
     #[test]
-    fn a_spent_budget_blocks_and_says_what_was_spent() {
+    fn a_refusal_says_what_was_spent_and_what_the_call_may_cost() {
         let set = settings(&[("budget.run_usd", json!(0.5)), ("budget.day_usd", json!(2))]);
         let budget = Budget::new(&set, &Routing::default());
-        let spent = |run, day| Spent { run: Some(run), day };
+        let fault = |run, day, most| budget.fault(Spent { run: Some(run), day }, most);
 
-        assert_eq!(budget.check(spent(499_999, 1_999_999), true), Ok(()));
         assert_eq!(
-            budget.check(spent(500_000, 0), true).unwrap_err(),
+            fault(500_000, 0, 1),
             "the budget of this run is spent: 0.500000 of 0.500000 USD (budget.run_usd)"
         );
-        assert!(budget.check(spent(0, 2_000_000), true).unwrap_err().contains("today"));
-        assert!(budget.check(spent(0, 0), false).unwrap_err().contains("models.prices"));
+        assert_eq!(
+            fault(0, 1_500_000, 500_001),
+            "the budget of today has no room for this call: 1.500000 of 2.000000 USD are spent or \
+             set aside, and it may cost 0.500001 (budget.day_usd); with a smaller max_tokens it \
+             costs less"
+        );
+        assert!(fault(400_000, 0, 100_001).contains("this run has no room"));
     }
 
     #[test]
-    fn a_warning_budget_lets_every_call_through() {
-        let set = settings(&[("budget.day_usd", json!(1)), ("budget.mode", json!("warn"))]);
-        let budget = Budget::new(&set, &Routing::default());
-
-        assert_eq!(budget.check(Spent { run: None, day: 5_000_000 }, false), Ok(()));
-    }
-
-    #[test]
-    fn without_a_budget_no_price_is_needed() {
+    fn without_a_budget_there_is_no_limit() {
         let budget = Budget::new(&BTreeMap::new(), &Routing::default());
 
-        assert!(!budget.is_set());
-        assert_eq!(budget.check(Spent { run: None, day: i64::MAX }, false), Ok(()));
+        assert!(!budget.is_set() && !budget.is_warning());
+        assert_eq!(budget.limits(midnight()), SpendingLimits::default());
+    }
+
+    #[test]
+    fn a_budget_that_cannot_be_read_allows_nothing() {
+        for value in [json!("0 USD"), json!("5"), json!(-1), Value::Null, json!([1])] {
+            let set = settings(&[("budget.day_usd", value.clone())]);
+            let budget = Budget::new(&set, &Routing::default());
+
+            assert_eq!(budget.limits(midnight()).since, Some((midnight(), 0)), "{value}");
+        }
     }
 
     proptest! {
         #[test]
         fn preferences_never_allow_more_than_the_settings(
-            set in 0.0_f64..10.0, wanted in 0.0_f64..10.0, spent in 0_i64..12_000_000
+            set in 0.0_f64..10.0, wanted in 0.0_f64..10.0
         ) {
-            let settings = settings(&[("budget.day_usd", json!(set))]);
-            let strict = Budget::new(&settings, &Routing::default());
-            let routing = Routing { day_usd: Some(wanted), ..Routing::default() };
-            let both = Budget::new(&settings, &routing);
-            let spent = Spent { run: None, day: spent };
+            let settings = settings(&[("budget.day_usd", json!(set)), ("budget.run_usd", json!(set))]);
+            let strict = Budget::new(&settings, &Routing::default()).limits(midnight());
+            let (day_usd, run_usd) = (Some(wanted), Some(wanted));
+            let routing = Routing { day_usd, run_usd, ..Routing::default() };
+            let both = Budget::new(&settings, &routing).limits(midnight());
 
-            if both.check(spent, true).is_ok() {
-                prop_assert!(strict.check(spent, true).is_ok());
-            }
+            prop_assert!(both.since <= strict.since && both.run <= strict.run);
         }
     }
 }

@@ -18,8 +18,10 @@ struct Passing {
     provider: String,
     wants_usage: bool,
     scanner: Scanner,
-    /// A piece without choices, to say what was held back in.
-    blank: ChatChunk,
+    /// A piece without choices, to say what was held back in; nothing before the first piece.
+    blank: Option<ChatChunk>,
+    /// Why it broke off, to be told after what was held back.
+    failure: Option<EgressError>,
 }
 
 /// The pieces of `chunks` without secrets, and with the usage only if that was asked for.
@@ -35,7 +37,8 @@ pub(super) fn pieces(
         provider,
         wants_usage,
         scanner: Scanner::default(),
-        blank: ChatChunk::default(),
+        blank: None,
+        failure: None,
     };
     stream::unfold(passing, |mut passing| async move {
         let piece = passing.next().await?;
@@ -46,6 +49,9 @@ pub(super) fn pieces(
 
 impl Passing {
     async fn next(&mut self) -> Option<Result<ChatChunk, EgressError>> {
+        if let Some(failure) = self.failure.take() {
+            return Some(Err(failure));
+        }
         self.record.as_ref()?;
         while let Some(chunk) = self.chunks.next().await {
             match chunk {
@@ -57,7 +63,10 @@ impl Passing {
                 Err(cause) => {
                     let record = self.record.take()?;
                     let failed = failed(record, self.provider.clone(), cause).await;
-                    return Some(Err(failed.unwrap_or_else(EgressError::Store)));
+                    let failure = failed.unwrap_or_else(EgressError::Store);
+                    let Some(rest) = self.rest() else { return Some(Err(failure)) };
+                    self.failure = Some(failure);
+                    return Some(Ok(rest));
                 }
             }
         }
@@ -65,21 +74,29 @@ impl Passing {
         if let Err(error) = record.finish(InferenceOutcome::Success, None).await {
             return Some(Err(EgressError::Store(error)));
         }
-        self.scanner.finish(&self.blank).map(Ok)
+        self.rest().map(Ok)
+    }
+
+    /// What was held back, which was said all the same.
+    fn rest(&mut self) -> Option<ChatChunk> {
+        self.scanner.finish(self.blank.as_ref().unwrap_or(&ChatChunk::default()))
     }
 
     /// What may be said of a piece now; nothing if all of it is held back.
     fn pass(&mut self, mut chunk: ChatChunk) -> Option<ChatChunk> {
         let record = self.record.as_mut()?;
-        record.saw_first();
-        if let Some(usage) = &chunk.usage {
-            record.count(usage);
-        }
+        record.hear_piece(&chunk);
         if !self.wants_usage && chunk.usage.take().is_some() && chunk.choices.is_empty() {
             return None;
         }
         self.scanner.push(&mut chunk);
-        self.blank = ChatChunk { choices: vec![], usage: None, ..chunk.clone() };
+        self.blank.get_or_insert_with(|| ChatChunk {
+            id: chunk.id.clone(),
+            object: chunk.object.clone(),
+            created: chunk.created,
+            model: chunk.model.clone(),
+            ..ChatChunk::default()
+        });
         says_something(&chunk).then_some(chunk)
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn price(
     model: &str,
     settings: &BTreeMap<String, Value>,
 ) -> Option<Price> {
-    let read = |value: &Value| serde_json::from_value::<Price>(value.clone()).ok();
+    let is_price = |price: &Price| price.input >= 0.0 && price.output >= 0.0;
+    let read = |value: &Value| serde_json::from_value::<Price>(value.clone()).ok().filter(is_price);
     let set = settings.get("models.prices");
     let full = format!("{}/{model}", provider.name);
     let said = provider.prices.get(model).and_then(read);
@@ -113,6 +114,8 @@ mod tests {
         assert_eq!(input(&silent, "n", set.clone()), Some(4.0));
         assert_eq!(input(&silent, "gpt-4o-mini-2024", set.clone()), Some(0.15));
         assert_eq!(input(&silent, "unheard-of", set.clone()), None);
+        let negative = json!({ "unheard-of": { "input": -3.0, "output": 1.0 } });
+        assert_eq!(input(&silent, "unheard-of", negative), None);
         assert_eq!(input(&provider(true, json!({})), "unheard-of", set), Some(0.0));
     }
 

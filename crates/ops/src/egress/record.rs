@@ -4,11 +4,10 @@ use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
 use cynode_runtime::redact::redact;
 use cynode_store::{Entry, InferenceCall};
-use cynode_wire::openai::Usage;
-use cynode_wire::providers::Price;
+use cynode_wire::openai::{ChatChunk, ChatCompletion, Usage};
 use tokio::time::Instant;
 
-use super::prices::{cost_micro_usd, is_free};
+use super::tariff::{Tariff, said_in, said_in_piece};
 use super::{Egress, Inference, Tab};
 
 const MAX_PURPOSE_CHARS: usize = 100;
@@ -20,11 +19,23 @@ pub(super) struct Record {
     id: InferenceId,
     egress: Egress,
     began: Instant,
-    price: Option<Price>,
+    tariff: Tariff,
+    heard: Heard,
     /// Where it is written, if not here.
     tab: Option<Tab>,
     /// What is known so far; nothing once it is written.
     call: Option<InferenceCall>,
+}
+
+/// How much of an answer there was, to tell what it cost if nobody counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// Nothing was sent, or it was turned away: it cost nothing.
+    Unasked,
+    /// The answer comes whole or not at all, and has not come: it may have cost the most.
+    Unheard,
+    /// So many bytes of it came.
+    Said(usize),
 }
 
 impl Record {
@@ -34,7 +45,7 @@ impl Record {
         inference: &Inference,
         prompt_hash: &str,
         (provider, model): (&str, &str),
-        price: Option<Price>,
+        tariff: Tariff,
     ) -> Self {
         let id = InferenceId::generate();
         let call = InferenceCall {
@@ -54,13 +65,14 @@ impl Record {
             input_tokens: None,
             output_tokens: None,
             cost_micro_usd: None,
+            is_estimate: false,
             latency_ms: 0,
             first_ms: None,
             outcome: InferenceOutcome::Canceled,
             error: None,
         };
         let (egress, tab, call) = (egress.clone(), inference.tab.clone(), Some(call));
-        Self { id, egress, began: Instant::now(), price, tab, call }
+        Self { id, egress, began: Instant::now(), tariff, heard: Heard::Unasked, tab, call }
     }
 
     /// The call's id.
@@ -68,21 +80,65 @@ impl Record {
         self.id
     }
 
-    /// The first piece has come.
-    pub(super) fn saw_first(&mut self) {
+    /// Whether it is known that the call costs nothing.
+    pub(super) fn is_free(&self) -> bool {
+        self.tariff.is_free()
+    }
+
+    /// The call as it is put on record before it is made, with the most that it may cost; nothing if
+    /// the price is not known.
+    pub(super) fn open(&self) -> Option<InferenceCall> {
+        let cost_micro_usd = Some(self.tariff.most()?);
+        let outcome = InferenceOutcome::Open;
+        Some(InferenceCall { cost_micro_usd, is_estimate: true, outcome, ..self.call.clone()? })
+    }
+
+    /// The question is sent; the answer comes whole.
+    pub(super) fn asks_whole(&mut self) {
+        self.heard = Heard::Unheard;
+    }
+
+    /// The question is sent; the answer comes in pieces.
+    pub(super) fn asks_pieces(&mut self) {
+        self.heard = Heard::Said(0);
+    }
+
+    /// The whole answer has come.
+    pub(super) fn hear(&mut self, answer: &ChatCompletion) {
+        self.heard = Heard::Said(said_in(answer));
+        if let Some(usage) = &answer.usage {
+            self.count(usage);
+        }
+    }
+
+    /// A piece has come.
+    pub(super) fn hear_piece(&mut self, piece: &ChatChunk) {
         let elapsed = millis(self.began);
         if let Some(call) = &mut self.call {
             call.first_ms.get_or_insert(elapsed);
         }
+        if let Heard::Said(bytes) = &mut self.heard {
+            *bytes = bytes.saturating_add(said_in_piece(piece));
+        }
+        if let Some(usage) = &piece.usage {
+            self.count(usage);
+        }
+    }
+
+    /// The question was turned away. What was said before costs all the same.
+    pub(super) fn turned_away(&mut self) {
+        if matches!(self.heard, Heard::Unheard | Heard::Said(0)) {
+            self.heard = Heard::Unasked;
+        }
     }
 
     /// What the provider counted.
-    pub(super) fn count(&mut self, usage: &Usage) {
+    fn count(&mut self, usage: &Usage) {
         let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         if let Some(call) = &mut self.call {
             call.input_tokens = Some(signed(usage.prompt_tokens));
             call.output_tokens = Some(signed(usage.completion_tokens));
-            call.cost_micro_usd = self.price.map(|price| cost_micro_usd(price, usage));
+            call.cost_micro_usd = self.tariff.counted(usage);
         }
     }
 
@@ -96,10 +152,7 @@ impl Record {
         let latency_ms = millis(self.began);
         let error = error.map(|text| clean(&text, MAX_ERROR_CHARS));
         (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
-        if outcome == InferenceOutcome::Success && is_free(self.price) {
-            // Not everybody's own models count what they say.
-            call.cost_micro_usd = Some(0);
-        }
+        self.settle(&mut call);
         match &self.tab {
             Some(tab) => {
                 tab.put(Entry::Call(call));
@@ -108,12 +161,28 @@ impl Record {
             None => self.egress.store.enter(vec![Entry::Call(call)]).await,
         }
     }
+
+    /// Says what the call cost, if nobody counted.
+    fn settle(&self, call: &mut InferenceCall) {
+        let is_refused =
+            matches!(call.outcome, InferenceOutcome::Denied | InferenceOutcome::OverBudget);
+        if call.cost_micro_usd.is_some() || is_refused {
+            return;
+        }
+        call.cost_micro_usd = match self.heard {
+            Heard::Unasked => self.tariff.most().map(|_| 0),
+            Heard::Unheard => self.tariff.most(),
+            Heard::Said(bytes) => self.tariff.after(bytes),
+        };
+        call.is_estimate = call.cost_micro_usd.is_some_and(|cost| cost > 0);
+    }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
         let Some(mut call) = self.call.take() else { return };
         call.latency_ms = millis(self.began);
+        self.settle(&mut call);
         if let Some(tab) = &self.tab {
             tab.put(Entry::Call(call));
             return;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::known;
 use cynode_domain::policy::AgentType;
 use serde_json::Value;
 
@@ -35,7 +36,8 @@ impl Default for Routing {
 
 impl Routing {
     /// What preferences say for an agent of this kind, or for a person. A role's own keys come before
-    /// those for everybody, and never count for another role.
+    /// those for everybody, and never count for another role. A limit that cannot be read allows
+    /// nothing: somebody meant to set one.
     pub fn from_preferences(role: Option<AgentType>, effective: &BTreeMap<String, Value>) -> Self {
         let wanted = |key: &str| {
             let own = role.and_then(|role| {
@@ -44,10 +46,14 @@ impl Routing {
             let everybodys = || effective.get(&format!("model_routing.{key}"));
             own.filter(|value| !value.is_null()).or_else(everybodys)
         };
-        let usd = |key: &str| effective.get(key).and_then(Value::as_f64);
+        let usd = |key: &str| {
+            let set = effective.get(key).filter(|value| !value.is_null())?;
+            Some(known::usd(set).unwrap_or(0.0))
+        };
+        let external = wanted("allowed_external_providers").filter(|value| !value.is_null());
         Self {
             prefer_local: wanted("prefer_local").and_then(Value::as_bool).unwrap_or(true),
-            allowed_external_providers: wanted("allowed_external_providers").and_then(names),
+            allowed_external_providers: external.map(|set| names(set).unwrap_or_default()),
             fallback_provider_order: wanted("fallback_provider_order")
                 .and_then(names)
                 .unwrap_or_default(),
@@ -118,6 +124,19 @@ mod tests {
         let routing = Routing::from_preferences(Some(AgentType::Pa), &set);
 
         assert_eq!(routing.fallback_provider_order, ["a"]);
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_read_allows_nothing() {
+        let set = preferences(&[
+            ("budget.run_usd", json!("abc")),
+            ("model_routing.allowed_external_providers", json!("a")),
+        ]);
+
+        let routing = Routing::from_preferences(None, &set);
+
+        assert_eq!((routing.run_usd, routing.day_usd), (Some(0.0), None));
+        assert!(!routing.allows_external("a"));
     }
 
     fn values() -> impl Strategy<Value = Value> {

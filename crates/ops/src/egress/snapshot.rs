@@ -1,17 +1,17 @@
 //! What calls are decided by, as of one moment: read again only when it has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 
-use chrono::{DateTime, Utc};
+use cynode_domain::ids::{GroupId, UserId};
 use cynode_domain::policy::rules::Rule;
 use cynode_store::{
-    Credential, CredentialStore, InferenceFilter, InferenceStore, ModelProvider,
-    ModelProviderStore, RuleStore, SettingStore, Tx, UserStore,
+    Credential, CredentialStore, GroupStore, ModelProvider, ModelProviderStore, RuleStore,
+    SettingStore, Tx, UserStore,
 };
 use serde_json::Value;
 
-use super::budget::{Budget, Spent};
+use super::budget::Budget;
 use super::{Egress, EgressError, Inference};
 
 /// What calls are decided by.
@@ -26,6 +26,15 @@ pub(super) struct Snapshot {
     pub(super) settings: BTreeMap<String, Value>,
     /// Every credential, sealed.
     pub(super) credentials: Vec<Credential>,
+    /// The groups of every user who is in one, ascending.
+    groups: HashMap<UserId, Vec<GroupId>>,
+}
+
+impl Snapshot {
+    /// The groups of a user, ascending.
+    pub(super) fn groups_of(&self, user: UserId) -> &[GroupId] {
+        self.groups.get(&user).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// What a call is decided by, beside the request itself.
@@ -34,11 +43,22 @@ pub(super) struct Standing {
     pub(super) known: Arc<Snapshot>,
     /// What may be spent.
     pub(super) budget: Budget,
-    /// What was.
-    pub(super) spent: Spent,
     /// Whether the user behind the call administers this installation; an agent's powers do not
     /// show it.
-    pub(super) is_admin: bool,
+    is_admin: bool,
+}
+
+impl Standing {
+    /// What the user is allowed by, beside rules about the user: groups, and whether they administer.
+    pub(super) fn powers(&self, inference: &Inference) -> (&[GroupId], bool) {
+        (self.known.groups_of(inference.caller.user), self.is_admin)
+    }
+
+    /// Whose credentials count: the user's and those of the user's groups.
+    pub(super) fn who(&self, inference: &Inference) -> (UserId, &[GroupId]) {
+        let user = inference.caller.user;
+        (user, self.known.groups_of(user))
+    }
 }
 
 impl Egress {
@@ -50,32 +70,29 @@ impl Egress {
         {
             return Ok(standing);
         }
-        let (asks, now) = (inference.clone(), self.clock.now());
+        let asks = inference.clone();
         let standing = self
             .store
-            .read(move |tx| Box::pin(async move { standing(tx, cached, &asks, now).await }))
+            .read(move |tx| Box::pin(async move { standing(tx, cached, &asks).await }))
             .await?;
         self.remember(&standing.known);
         Ok(standing)
     }
 
-    /// The same, where no money is counted and nothing has changed since `known` was read.
+    /// The same, where nothing has changed since `known` was read.
     async fn unchanged(
         &self,
         inference: &Inference,
         known: &Arc<Snapshot>,
     ) -> Result<Option<Standing>, EgressError> {
-        let budget = Budget::new(&known.settings, &inference.routing);
-        if budget.is_set() {
-            return Ok(None);
-        }
         let (revision, is_admin) = match (inference.revision, inference.agent) {
             (Some(seen), None) => (seen, inference.caller.is_admin),
             (None, _) | (_, Some(_)) => self.looked_up(inference).await?,
         };
-        let (known, spent) = (Arc::clone(known), Spent::default());
-        let standing = Standing { known, budget, spent, is_admin };
-        Ok((revision == standing.known.revision).then_some(standing))
+        Ok((revision == known.revision).then(|| {
+            let budget = Budget::new(&known.settings, &inference.routing);
+            Standing { known: Arc::clone(known), budget, is_admin }
+        }))
     }
 
     async fn looked_up(&self, inference: &Inference) -> Result<(i64, bool), EgressError> {
@@ -115,22 +132,11 @@ async fn standing(
     tx: &mut Tx,
     cached: Option<Arc<Snapshot>>,
     asks: &Inference,
-    now: DateTime<Utc>,
 ) -> Result<Standing, EgressError> {
     let known = current(tx, cached).await?;
     let budget = Budget::new(&known.settings, &asks.routing);
-    let mut spent = Spent::default();
-    if budget.is_set() {
-        if asks.run.is_some() {
-            let of_run = InferenceFilter { run: asks.run, ..InferenceFilter::default() };
-            spent.run = Some(tx.inference_sums(&of_run).await?.cost_micro_usd);
-        }
-        let midnight = now.date_naive().and_time(chrono::NaiveTime::MIN).and_utc();
-        let of_day = InferenceFilter { since: Some(midnight), ..InferenceFilter::default() };
-        spent.day = tx.inference_sums(&of_day).await?.cost_micro_usd;
-    }
     let is_admin = is_admin(tx, asks).await?;
-    Ok(Standing { known, budget, spent, is_admin })
+    Ok(Standing { known, budget, is_admin })
 }
 
 async fn is_admin(tx: &mut Tx, asks: &Inference) -> Result<bool, EgressError> {
@@ -148,11 +154,16 @@ async fn current(tx: &mut Tx, cached: Option<Arc<Snapshot>>) -> Result<Arc<Snaps
     let mut providers = tx.provider_list().await?;
     providers.retain(|provider| provider.is_enabled);
     let settings = tx.setting_list("", None, u32::MAX).await?;
+    let mut groups: HashMap<UserId, Vec<GroupId>> = HashMap::new();
+    for (user, group) in tx.membership_list().await? {
+        groups.entry(user).or_default().push(group);
+    }
     Ok(Arc::new(Snapshot {
         revision,
         providers,
         rules: tx.rule_list().await?.into_iter().map(|stored| stored.rule).collect(),
         settings: settings.into_iter().map(|setting| (setting.key, setting.value)).collect(),
         credentials: tx.credential_list().await?,
+        groups,
     }))
 }

@@ -1,0 +1,218 @@
+//! What a call may cost, before it is made; and what it did cost, if nobody counted.
+//!
+//! Invariant: an estimate errs on the dear side, so that a budget holds.
+
+use cynode_wire::openai::{
+    AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Content, Delta, Part,
+    ToolCall, ToolDefinition, Usage,
+};
+use cynode_wire::providers::Price;
+use serde_json::Value;
+
+use super::prices::{cost_micro_usd, is_free};
+
+/// English has four letters to a token; program text and other languages have fewer.
+const BYTES_PER_TOKEN: usize = 3;
+/// What providers add to each message.
+const TOKENS_PER_MESSAGE: u64 = 8;
+/// An image, a sound or a file. How much is in it cannot be told from its size.
+const TOKENS_PER_ATTACHMENT: u64 = 2000;
+/// The length of an answer to a request that does not bound it.
+const USUAL_TOKENS: u64 = 4096;
+
+/// The price of a model, and the size of a question to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Tariff {
+    price: Option<Price>,
+    input_tokens: u64,
+    /// The most that the answer may have.
+    output_tokens: u64,
+}
+
+impl Tariff {
+    /// What `request` costs at this price. Where nothing is paid, nothing is counted.
+    pub(super) fn new(price: Option<Price>, request: &ChatRequest) -> Self {
+        if price.is_none() || is_free(price) {
+            return Self { price, input_tokens: 0, output_tokens: 0 };
+        }
+        let alternatives = request.other.get("n").and_then(Value::as_u64).unwrap_or(1).max(1);
+        let answer = request.token_limit().unwrap_or(USUAL_TOKENS);
+        let output_tokens = answer.saturating_mul(alternatives);
+        Self { price, input_tokens: asked(request), output_tokens }
+    }
+
+    /// Whether it is known that the call costs nothing.
+    pub(super) fn is_free(&self) -> bool {
+        is_free(self.price)
+    }
+
+    /// What the provider counted, in millionths of a US dollar; nothing if the price is not known.
+    pub(super) fn counted(&self, usage: &Usage) -> Option<i64> {
+        self.price.map(|price| cost_micro_usd(price, usage))
+    }
+
+    /// The most that the call may cost.
+    pub(super) fn most(&self) -> Option<i64> {
+        self.counted(&Usage::new(self.input_tokens, self.output_tokens))
+    }
+
+    /// What it cost after so many bytes of an answer.
+    pub(super) fn after(&self, bytes: usize) -> Option<i64> {
+        self.counted(&Usage::new(self.input_tokens, tokens(bytes)))
+    }
+}
+
+fn tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
+}
+
+/// The tokens of a question.
+fn asked(request: &ChatRequest) -> u64 {
+    let bytes = request.messages.iter().map(words).sum::<usize>()
+        + request.tools.iter().map(tool).sum::<usize>()
+        + request.other.values().map(texts).sum::<usize>();
+    let attachments = request.messages.iter().map(attachments).sum::<usize>() as u64;
+    let messages = request.messages.len() as u64;
+    tokens(bytes) + messages * TOKENS_PER_MESSAGE + attachments * TOKENS_PER_ATTACHMENT
+}
+
+fn words(message: &ChatMessage) -> usize {
+    let said = match &message.content {
+        Some(Content::Text(text)) => text.len(),
+        Some(Content::Parts(parts)) => {
+            parts.iter().filter_map(|p| p.text.as_ref()).map(String::len).sum()
+        }
+        None => 0,
+    };
+    let others = message.other.values().map(texts).sum::<usize>();
+    said + others + message.tool_calls.iter().map(called).sum::<usize>()
+}
+
+fn attachments(message: &ChatMessage) -> usize {
+    let Some(Content::Parts(parts)) = &message.content else { return 0 };
+    parts.iter().filter(|part: &&Part| part.text.is_none()).count()
+}
+
+fn called(call: &ToolCall) -> usize {
+    call.function.as_ref().map_or(0, |function| function.name.len() + function.arguments.len())
+}
+
+fn tool(tool: &ToolDefinition) -> usize {
+    let others = tool.other.values().map(texts).sum::<usize>();
+    others
+        + tool.function.as_ref().map_or(0, |function| {
+            let description = function.description.as_ref().map_or(0, String::len);
+            let parameters = function.parameters.as_ref().map_or(0, texts);
+            function.name.len() + description + parameters
+        })
+}
+
+/// The bytes of all texts in a value, names of fields included. Images and sounds are no texts.
+fn texts(value: &Value) -> usize {
+    match value {
+        Value::String(text) if text.starts_with("data:") => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(texts).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + texts(field)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
+/// How many bytes a piece of an answer says.
+pub(super) fn said_in_piece(piece: &ChatChunk) -> usize {
+    piece.choices.iter().map(|choice| added(&choice.delta)).sum()
+}
+
+fn added(delta: &Delta) -> usize {
+    let long = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref());
+    long(&delta.content)
+        + long(&delta.refusal)
+        + calls.map(|call| long(&call.name) + long(&call.arguments)).sum::<usize>()
+        + delta.other.values().map(texts).sum::<usize>()
+}
+
+/// How many bytes a whole answer says.
+pub(super) fn said_in(answer: &ChatCompletion) -> usize {
+    let message = |message: &AssistantMessage| {
+        message.content.as_ref().map_or(0, String::len)
+            + message.tool_calls.iter().map(called).sum::<usize>()
+            + message.other.values().map(texts).sum::<usize>()
+    };
+    answer.choices.iter().map(|choice| message(&choice.message)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_wire::openai::FunctionDelta;
+    use cynode_wire::openai::ToolCallDelta;
+    use serde_json::json;
+
+    use super::*;
+
+    const PRICE: Option<Price> = Some(Price { input: 1.0, output: 10.0 });
+
+    fn request(body: Value) -> ChatRequest {
+        serde_json::from_value(body).unwrap()
+    }
+
+    fn most(body: Value) -> Option<i64> {
+        Tariff::new(PRICE, &request(body)).most()
+    }
+
+    #[test]
+    fn the_most_that_a_call_may_cost_is_its_question_and_its_longest_answer() {
+        let ask = |other: Value| {
+            let mut body = json!({"messages": [{"role": "user", "content": "x".repeat(300)}]});
+            body.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+            most(body)
+        };
+
+        assert_eq!(ask(json!({})), Some(108 + 40_960));
+        assert_eq!(ask(json!({"max_tokens": 50})), Some(108 + 500));
+        assert_eq!(ask(json!({"max_completion_tokens": 5, "max_tokens": 50})), Some(108 + 50));
+        assert!(ask(json!({"max_tokens": 50, "n": 3})) >= Some(108 + 1500));
+        assert_eq!(
+            ask(json!({"max_tokens": u64::MAX, "n": 3})),
+            Some(108 + 10 * i64::from(u32::MAX))
+        );
+    }
+
+    #[test]
+    fn tools_calls_and_attachments_are_part_of_a_question() {
+        let image = json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{}", "A".repeat(9_000_000))}});
+        let words = json!({"type": "text", "text": "what is this?"});
+        let with_image = most(
+            json!({"max_tokens": 0, "messages": [{"role": "user", "content": [image, words]}]}),
+        );
+        let with_tool = most(json!({"max_tokens": 0, "messages": [
+            {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": "x".repeat(596)}}]},
+        ], "tools": [{"type": "function", "function": {"name": "find", "description": "d".repeat(296)}}]}));
+
+        assert_eq!(with_image, Some(2000 + 8 + 5));
+        assert_eq!(with_tool, Some(8 + 300));
+    }
+
+    #[test]
+    fn what_was_said_costs_also_if_nobody_counted_it() {
+        let tariff =
+            Tariff::new(PRICE, &request(json!({"messages": [{"role": "user", "content": "hi!"}]})));
+        let function =
+            FunctionDelta { name: Some("f".to_owned()), arguments: Some("{}".to_owned()) };
+        let call = ToolCallDelta { function: Some(function), ..ToolCallDelta::default() };
+        let piece = ChatChunk::of(Delta { tool_calls: vec![call], ..Delta::text("abc") }, None);
+
+        assert_eq!(said_in_piece(&piece), 6);
+        assert_eq!(tariff.after(6), Some(9 + 20));
+        assert_eq!(tariff.after(0), Some(9));
+    }
+
+    #[test]
+    fn a_call_without_a_price_has_no_cost_and_a_free_one_costs_nothing() {
+        let hello = request(json!({"messages": [{"role": "user", "content": "hello"}]}));
+        let free = Tariff::new(Some(Price { input: 0.0, output: 0.0 }), &hello);
+
+        assert_eq!(Tariff::new(None, &hello).most(), None);
+        assert!(free.is_free() && free.most() == Some(0) && free.after(99) == Some(0));
+    }
+}
