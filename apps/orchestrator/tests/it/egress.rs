@@ -171,20 +171,21 @@ pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: 
 
     let provider = ScriptedProvider::start();
     provider.script([
-        Said::rate_limited(3600),
         Said::unauthorized(SECRET),
         Said::status(400, "no such parameter"),
         Said::wrong_schema(),
+        // The last, since it is not asked again for as long.
+        Said::rate_limited(3600),
     ]);
     harness.admin().provider_put("far", &row(&provider)).await.unwrap();
     let bare = ask(&harness, &question()).await;
     assert_eq!(code(&Answer::of(bare).await, 503), "credential_unusable");
     provide(&harness, &provider).await;
     for (status, expected) in [
-        (429, "rate_limit_exceeded"),
         (502, "provider_unauthorized"),
         (400, "provider_rejected"),
         (502, "provider_failed"),
+        (429, "rate_limit_exceeded"),
     ] {
         let answer = Answer::of(ask(&harness, &question()).await).await;
         assert_eq!(code(&answer, status), expected);
