@@ -31,6 +31,26 @@ async fn bodies_that_cannot_be_read_are_refused_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_refused_before_the_body_was_read_is_told_that_the_connection_ends() {
+    let harness = Harness::sqlite().await;
+    let body = json!({ "prompt": "x" });
+
+    let stranger = Answer::of(harness.request(Method::POST, "/v1/tasks").json(&body)).await;
+    let stranger_to_chat = harness.request(Method::POST, "/v1/chat/completions").json(&body);
+    let stranger_to_chat = Answer::of(stranger_to_chat).await;
+    let without = Answer::of(harness.request(Method::GET, "/v1/tasks")).await;
+    let known = Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await;
+
+    assert_eq!((stranger.status.as_u16(), stranger.header("connection")), (401, "close"));
+    assert_eq!(
+        (stranger_to_chat.status.as_u16(), stranger_to_chat.header("connection")),
+        (401, "close")
+    );
+    assert_eq!((without.status.as_u16(), without.header("connection")), (401, ""));
+    assert_eq!((known.status.as_u16(), known.header("connection")), (201, ""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_of_another_format_is_refused() {
     let harness = Harness::sqlite().await;
     for format in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
