@@ -187,6 +187,14 @@ impl Places {
         placed.map(|made| (made.decided_by, made.reason)).collect()
     }
 
+    /// Jobs wait for their place until so many seconds after they were made.
+    async fn wait_for_place(&self, seconds: &str) {
+        let is_sqlite = self.world.database.url.starts_with("sqlite:");
+        let second = if is_sqlite { "1000000" } else { "interval '1 second'" };
+        let later = format!("{seconds} * {second}");
+        self.query(&format!("UPDATE jobs SET place_until = created_at {later}")).await;
+    }
+
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
         query(&self.world.database.url, sql).await
     }
@@ -255,14 +263,12 @@ async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over()
     let job = its.step(its.hold(task).await, 0).await;
     its.place(job).await;
     // As if the process had died right after it wrote that it asks.
-    let lost = "UPDATE jobs SET node_id = NULL, place_until = created_at - 1";
-    its.query(lost).await;
-    let late = "UPDATE jobs SET place_until = created_at + 3600000000";
+    its.query("UPDATE jobs SET node_id = NULL").await;
 
-    its.query(late).await;
+    its.wait_for_place("+ 3600").await;
     let node = its.join("a").await;
     assert_eq!(its.poll(&node).await, PollView::default(), "it is waited for");
-    its.query(lost).await;
+    its.wait_for_place("- 1").await;
     let news = its.poll(&node).await;
 
     assert_eq!(news.assignments.len(), 1, "{news:?}");
@@ -324,7 +330,7 @@ async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let place = its.place(step).await;
-        its.query("UPDATE jobs SET status = 'completed', closed = 1").await;
+        its.query("UPDATE jobs SET status = 'completed', closed = (1 = 1)").await;
         place
     };
 

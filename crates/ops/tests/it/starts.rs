@@ -3,7 +3,6 @@
 use cynode_domain::ids::HolderId;
 use cynode_domain::start::Trigger;
 use cynode_ops::{Signals, Workflow};
-use cynode_store::{EventCursor, EventFilter, EventStore};
 use cynode_wire::tasks::CreateTask;
 use cynode_wire::workflow::{ClaimRun, StartRun};
 use serde_json::json;
@@ -34,16 +33,8 @@ async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
         let grant = workflow.claim(&claim).await.unwrap().grant.unwrap();
         assert_eq!((grant.hold.task_id, Some(grant.run_id)), (task.id, task.run_id));
 
-        let id = task.id;
-        let events: Result<_, cynode_store::Error> = store
-            .read(move |tx| {
-                Box::pin(async move {
-                    let filter = EventFilter { owner: None, task: Some(id) };
-                    tx.event_list(EventCursor::default(), filter, 10).await
-                })
-            })
-            .await;
-        let created = events.unwrap().into_iter().find(|event| event.kind == "task.created");
+        let mut events = its.world.events(Some(task.id)).await.into_iter();
+        let created = events.find(|event| event.kind == "task.created");
         assert_eq!(created.unwrap().data["trigger"], trigger.as_str());
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::DateTime;
+use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
 use cynode_ops::agents::AgentTokens;
 use cynode_ops::audit::AuditLog;
@@ -12,7 +13,8 @@ use cynode_ops::settings::Settings;
 use cynode_ops::tools::{BuiltinTool, Definition, McpTool, ObservedTool, Registry};
 use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
 use cynode_runtime::clock::{ManualClock, SharedClock};
-use cynode_testkit::TestDatabase;
+use cynode_store::{Event, EventCursor, EventFilter, EventStore as _};
+use cynode_testkit::{TestDatabase, query};
 use cynode_wire::auth::CreateUser;
 use cynode_wire::servers::{InstallServer, Transport};
 use serde_json::json;
@@ -70,6 +72,24 @@ impl World {
             data,
             database,
         }
+    }
+
+    /// Every event of a task, or of all.
+    pub(crate) async fn events(&self, task: Option<TaskId>) -> Vec<Event> {
+        // PostgreSQL shows an event once no older transaction of its server is open, and tests share a server.
+        let hidden =
+            "SELECT count(*) FROM events WHERE seq NOT IN (SELECT seq FROM committed_events)";
+        while query(&self.database.url, hidden).await != [["0"]] {
+            tokio::task::yield_now().await;
+        }
+        let filter = EventFilter { owner: None, task };
+        let events: Result<_, cynode_store::Error> = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move { tx.event_list(EventCursor::default(), filter, 100).await })
+            })
+            .await;
+        events.unwrap()
     }
 
     /// Signals that nobody else hears.

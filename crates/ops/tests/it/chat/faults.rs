@@ -82,7 +82,7 @@ async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
 
 async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
     for model in [MODEL, MANAGER_MODEL] {
-        let options = ChatOptions { wait: Duration::from_millis(20), ..ChatOptions::default() };
+        let options = ChatOptions { wait: Duration::from_millis(500), ..ChatOptions::default() };
         let world = ChatWorld::with(Manner::Hang, options).await;
 
         let late = world.ask(model, "hello").await.unwrap_err();
@@ -111,7 +111,7 @@ async fn a_project_manager_that_is_late_is_a_timeout_too() {
 
 async fn a_reader_that_does_not_read_holds_nobody_up() {
     for model in [MODEL, MANAGER_MODEL] {
-        let wait = Duration::from_millis(200);
+        let wait = Duration::from_millis(500);
         let world = ChatWorld::with(Manner::Flood, ChatOptions { wait, max_open: 1 }).await;
         let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
         let mut stream = Box::pin(stream);

@@ -145,14 +145,15 @@ async fn what_a_command_of_long_ago_left_is_no_longer_kept() {
     let (task, sandbox) = with_sandbox(&its).await;
     let (at, bob) = ((task, sandbox), (&its.world.bob, Voice::Person));
     its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
-    its.query("UPDATE jobs SET status = 'completed', closed = 1 WHERE step_index = 1000000").await;
+    its.query("UPDATE jobs SET status = 'completed', closed = (1 = 1) WHERE step_index = 1000000")
+        .await;
     its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
     // As if many had been run between them.
     its.query("UPDATE jobs SET attempt = 150 WHERE step_index = 1000000 AND attempt = 2").await;
 
     its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
 
-    let kept = its.query("SELECT payload FROM jobs WHERE attempt = 1 AND closed = 1").await;
+    let kept = its.query("SELECT payload FROM jobs WHERE attempt = 1 AND closed = (1 = 1)").await;
     assert_eq!(kept, [["{}"]]);
     let seen = its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
     assert!(seen.status == "ended" && seen.ending.unwrap().contains("no longer kept"));

@@ -13,8 +13,7 @@ use cynode_ops::handoff::{
 use cynode_ops::schedules::{Scheduler, Schedules};
 use cynode_ops::{Signals, Tasks};
 use cynode_store::{
-    DueStore, Error, EventCursor, EventFilter, EventStore, ScheduleClaim, ScheduleRunStore,
-    ScheduleStore, TaskFilter, TaskStore,
+    DueStore, Error, ScheduleClaim, ScheduleRunStore, ScheduleStore, TaskFilter, TaskStore,
 };
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::page::PageQuery;
@@ -176,19 +175,8 @@ impl Clockwork {
 
     /// What was told about schedules, and by whom it was done.
     pub(super) async fn events(&self) -> Vec<(String, Value)> {
-        let events: Result<Vec<_>, Error> = self
-            .its
-            .world
-            .store
-            .read(|tx| {
-                Box::pin(async move {
-                    let filter = EventFilter { owner: None, task: None };
-                    tx.event_list(EventCursor::default(), filter, 100).await
-                })
-            })
-            .await;
-        let events =
-            events.unwrap().into_iter().filter(|event| event.kind.starts_with("schedule."));
+        let events = self.its.world.events(None).await.into_iter();
+        let events = events.filter(|event| event.kind.starts_with("schedule."));
         events.map(|event| (event.kind.clone(), event.data["by"].clone())).collect()
     }
 
@@ -211,18 +199,8 @@ impl Clockwork {
 
     /// What asked for a task, as its first event says.
     pub(super) async fn trigger(&self, task: TaskId) -> Value {
-        let events: Result<Vec<_>, Error> = self
-            .its
-            .world
-            .store
-            .read(move |tx| {
-                Box::pin(async move {
-                    let filter = EventFilter { owner: None, task: Some(task) };
-                    tx.event_list(EventCursor::default(), filter, 10).await
-                })
-            })
-            .await;
-        let created = events.unwrap().into_iter().find(|event| event.kind == "task.created");
+        let mut events = self.its.world.events(Some(task)).await.into_iter();
+        let created = events.find(|event| event.kind == "task.created");
         created.unwrap().data["trigger"].clone()
     }
 }
