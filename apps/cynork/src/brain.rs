@@ -5,7 +5,6 @@ mod decisions;
 mod replay;
 
 use clap::{Args, Subcommand};
-use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 
@@ -15,7 +14,7 @@ use self::replay::ReplayArgs;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, runs, table, task};
 
 /// What models were asked, and what it cost.
 #[derive(Debug, Subcommand)]
@@ -40,12 +39,12 @@ pub enum BrainCommand {
 pub struct CallsArgs {
     #[command(subcommand)]
     one: Option<CallCommand>,
-    /// Those of this run.
-    #[arg(long, value_name = "ID")]
-    run: Option<RunId>,
-    /// Those for this task.
-    #[arg(long, value_name = "ID")]
-    task: Option<TaskId>,
+    /// Those of this run, by its id or its task's newest.
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Those for this task, by name or id.
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
     /// Those for this purpose, such as chat or plan.
     #[arg(long)]
     purpose: Option<String>,
@@ -67,13 +66,16 @@ async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
     if let Some(command) = args.one {
         return call::run(&command, app).await;
     }
-    let query = InferenceQuery {
-        run: args.run,
-        task: args.task,
-        purpose: args.purpose,
-        limit: Some(args.limit),
-        cursor: None,
+    let run = match &args.run {
+        Some(run) => Some(runs::id_of(app, run).await?),
+        None => None,
     };
+    let task = match &args.task {
+        Some(task) => Some(task::id_of(app, task).await?),
+        None => None,
+    };
+    let query =
+        InferenceQuery { run, task, purpose: args.purpose, limit: Some(args.limit), cursor: None };
     let view = app.session.call(async |client| client.inference_list(&query).await).await?;
     app.out.show(&view, render)
 }

@@ -10,6 +10,7 @@ mod talk;
 use std::io::{self, IsTerminal as _, Read as _};
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 
 use crate::app::App;
@@ -28,10 +29,11 @@ pub struct ChatArgs {
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Whom to ask: the project manager, or a model as `cynork chat` lists with `/models`.
-    #[arg(long, value_name = "MODEL", default_value = MANAGER)]
+    #[arg(long, value_name = "MODEL", default_value = MANAGER,
+        value_parser = NonEmptyStringValueParser::new())]
     model: String,
     /// In which project, by slug or id; in your default project when absent.
-    #[arg(short, long, value_name = "PROJECT")]
+    #[arg(short, long, value_name = "PROJECT", value_parser = NonEmptyStringValueParser::new())]
     project: Option<String>,
     /// Begin a new thread first.
     #[arg(long)]

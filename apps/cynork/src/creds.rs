@@ -196,17 +196,32 @@ async fn history(
 /// The secret: typed without being shown, or from standard input.
 fn secret() -> Result<GivenSecret, Failure> {
     if io::stdin().is_terminal() {
-        return Ok(GivenSecret(rpassword::prompt_password("secret: ")?));
+        return typed(rpassword::prompt_password("secret: "));
     }
     let mut text = String::new();
-    io::stdin().lock().take(MAX_SECRET_BYTES).read_to_string(&mut text)?;
-    let secret = text.trim();
-    if secret.is_empty() {
+    // One byte more than a secret has, so that a longer one is refused and not cut.
+    let read = io::stdin().lock().take(MAX_SECRET_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::Usage(format!("standard input cannot be read: {error}")))?;
+    given(&text).ok_or_else(|| {
         let advice = "standard input is empty; give the secret there, for example \
                       `cynork creds set anthropic < key.txt`";
-        return Err(Failure::Usage(advice.to_owned()));
+        Failure::Usage(advice.to_owned())
+    })
+}
+
+/// What was typed: a person who types nothing, or Ctrl-D, has changed their mind.
+fn typed(answer: io::Result<String>) -> Result<GivenSecret, Failure> {
+    let none = || Failure::Usage("no secret was given".to_owned());
+    match answer {
+        Ok(text) => given(&text).ok_or_else(none),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(none()),
+        Err(error) => Err(Failure::Usage(format!("the secret cannot be read: {error}"))),
     }
-    Ok(GivenSecret(secret.to_owned()))
+}
+
+fn given(text: &str) -> Option<GivenSecret> {
+    let secret = text.trim();
+    (!secret.is_empty()).then(|| GivenSecret(secret.to_owned()))
 }
 
 /// The credential that is meant: by id, or the only one for a provider.
@@ -301,6 +316,19 @@ mod tests {
         assert_eq!(find(&all[1].id.to_string(), &all).unwrap(), all[1].id);
         assert_eq!(find("b", &all).unwrap_err().code(), 2);
         assert_eq!(find("c", &all).unwrap_err().code(), 4);
+    }
+
+    #[test]
+    fn who_types_no_secret_is_told_so() {
+        let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        for answer in [Ok(String::new()), Ok("  ".to_owned()), Err(ended())] {
+            let failure = typed(answer).map(drop).unwrap_err();
+            assert_eq!(
+                (failure.to_string(), failure.code()),
+                ("no secret was given".to_owned(), 2)
+            );
+        }
+        assert_eq!(typed(Ok(" word\n".to_owned())).unwrap().0, "word");
     }
 
     #[test]

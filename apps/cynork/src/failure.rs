@@ -130,10 +130,8 @@ impl Failure {
 
     /// Every single fault, when the gateway listed several; one alone is the message itself.
     pub(crate) fn details(&self) -> &[String] {
-        match self {
-            Self::Refused(problem) if problem.errors.len() > 1 => &problem.errors,
-            _ => &[],
-        }
+        let Self::Refused(problem) = self else { return &[] };
+        if problem.errors.len() > 1 { &problem.errors } else { &[] }
     }
 
     /// Whether the same call may succeed a little later.

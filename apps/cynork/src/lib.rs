@@ -19,6 +19,7 @@ mod failure;
 mod follow;
 mod groups;
 mod history;
+mod known;
 mod nodes;
 mod out;
 mod patience;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::table;
 
 /// What a rendering needs to know about its reader.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +90,12 @@ impl Out {
         stdout.write_all(text.as_ref())?;
         stdout.flush()?;
         Ok(())
+    }
+
+    /// Writes what somebody else said: to a terminal without what could rewrite it, to anything else
+    /// as it is.
+    pub(crate) fn prose(self, text: &str) -> Result<(), Failure> {
+        if io::stdout().is_terminal() { self.data(table::prose(text)) } else { self.data(text) }
     }
 
     /// Writes a line of talk, unless it is unwanted.

@@ -1,7 +1,7 @@
 //! `prefs`: preferences, wishes about how work is done.
 
 use clap::{Args, Subcommand};
-use cynode_domain::ids::{GroupId, ProjectId, TaskId};
+use cynode_domain::known::Place;
 use cynode_domain::preference::ScopeKind;
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::preferences::{
@@ -15,14 +15,17 @@ use crate::cli::Format;
 use crate::failure::Failure;
 use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, groups, history, table};
+use crate::{age, groups, history, known, project, table, task};
 
 /// Wishes about how work is done. A task's win over its project's, those over your own, those over a
 /// group's, and those over the system's.
 #[derive(Debug, Subcommand)]
 pub enum PrefsCommand {
-    /// List the preferences of one scope.
+    /// List the preferences of one scope, or with --known those that can be set.
     List {
+        /// List the keys that CyNode reads, and what each can be.
+        #[arg(long)]
+        known: bool,
         /// Whose.
         #[command(flatten)]
         scope: ScopeArgs,
@@ -45,6 +48,7 @@ pub enum PrefsCommand {
         /// The key.
         key: String,
         /// The value: JSON, or else text. null hides what weaker scopes say.
+        #[arg(allow_hyphen_values = true)]
         value: String,
         /// Whose.
         #[command(flatten)]
@@ -74,12 +78,12 @@ pub enum PrefsCommand {
     },
     /// Show what holds, and where each value comes from.
     Effective {
-        /// For a task.
-        #[arg(long, value_name = "ID", conflicts_with = "project")]
-        task: Option<TaskId>,
-        /// For a project.
-        #[arg(long, value_name = "ID")]
-        project: Option<ProjectId>,
+        /// For a task, by name or id.
+        #[arg(long, value_name = "TASK", conflicts_with = "project")]
+        task: Option<String>,
+        /// For a project, by slug or id.
+        #[arg(long, value_name = "PROJECT")]
+        project: Option<String>,
     },
 }
 
@@ -93,43 +97,50 @@ pub struct ScopeArgs {
     /// A group's, by name or id. Its members read them, administrators write them.
     #[arg(long = "group", value_name = "GROUP")]
     of_group: Option<String>,
-    /// A project's.
-    #[arg(long = "project", value_name = "ID")]
-    of_project: Option<ProjectId>,
-    /// A task's.
-    #[arg(long = "task", value_name = "ID")]
-    of_task: Option<TaskId>,
+    /// A project's, by slug or id.
+    #[arg(long = "project", value_name = "PROJECT")]
+    of_project: Option<String>,
+    /// A task's, by name or id.
+    #[arg(long = "task", value_name = "TASK")]
+    of_task: Option<String>,
 }
 
 impl ScopeArgs {
     async fn scope(&self, app: &mut App) -> Result<PreferenceScope, Failure> {
-        let group = match &self.of_group {
-            Some(group) => Some(groups::id_of(app, group).await?),
-            None => None,
-        };
-        Ok(self.with_group(group))
-    }
-
-    fn with_group(&self, group: Option<GroupId>) -> PreferenceScope {
         let (kind, id) = match self {
             Self { system: true, .. } => (ScopeKind::System, None),
-            Self { of_group: Some(_), .. } => (ScopeKind::Group, group.map(GroupId::as_uuid)),
-            Self { of_project: Some(project), .. } => (ScopeKind::Project, Some(project.as_uuid())),
-            Self { of_task: Some(task), .. } => (ScopeKind::Task, Some(task.as_uuid())),
+            Self { of_group: Some(group), .. } => {
+                (ScopeKind::Group, Some(groups::id_of(app, group).await?.as_uuid()))
+            }
+            Self { of_project: Some(project), .. } => {
+                (ScopeKind::Project, Some(project::id_of(app, project).await?.as_uuid()))
+            }
+            Self { of_task: Some(task), .. } => {
+                (ScopeKind::Task, Some(task::id_of(app, task).await?.as_uuid()))
+            }
             Self { .. } => (ScopeKind::User, None),
         };
-        PreferenceScope { scope_type: Some(kind), scope_id: id }
+        Ok(PreferenceScope { scope_type: Some(kind), scope_id: id })
     }
 }
 
 /// Does what the command says.
 pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Failure> {
     let entry = match command {
-        PrefsCommand::List { scope, prefix } => {
+        PrefsCommand::List { known: true, .. } => return known::show(Place::Preference, app),
+        PrefsCommand::List { known: false, scope, prefix } => {
             let page = Page { items: every(app, scope, prefix).await?, next_cursor: None };
             return app.out.show(&page, |page, look| render(&page.items, look));
         }
         PrefsCommand::Effective { task, project } => {
+            let task = match &task {
+                Some(task) => Some(task::id_of(app, task).await?),
+                None => None,
+            };
+            let project = match &project {
+                Some(project) => Some(project::id_of(app, project).await?),
+                None => None,
+            };
             let query = EffectiveQuery { task, project };
             let view = app.session.call(async |c| c.preference_effective(&query).await).await?;
             return app.out.show(&view, render_effective);
@@ -226,9 +237,11 @@ fn render_effective(view: &EffectiveView, look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeDelta};
+    use clap::Parser as _;
     use cynode_wire::preferences::{PreferenceSource, SkippedPreference};
 
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
     fn what_holds_is_listed_with_where_it_comes_from_and_what_was_passed_over() {
@@ -260,19 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_is_one_s_own_unless_a_flag_says_otherwise() {
-        let project = ProjectId::generate();
-        let of_project = ScopeArgs { of_project: Some(project), ..ScopeArgs::default() };
-        let of_system = ScopeArgs { system: true, ..ScopeArgs::default() };
+    fn projects_and_tasks_are_named_and_a_value_may_begin_with_a_dash() {
+        let typed = |more: &[&str]| {
+            let args = ["cynork", "prefs", "set", "budget.run_usd", "-1"].iter().chain(more);
+            Cli::try_parse_from(args).is_ok()
+        };
 
-        let of_group = ScopeArgs { of_group: Some("a".to_owned()), ..ScopeArgs::default() };
-        let group = GroupId::generate();
-
-        assert_eq!(ScopeArgs::default().with_group(None).scope_type, Some(ScopeKind::User));
-        assert_eq!(of_system.with_group(None).scope_type, Some(ScopeKind::System));
-        assert_eq!(of_project.with_group(None).scope_id, Some(project.as_uuid()));
-        let of_group = of_group.with_group(Some(group));
-        assert_eq!(of_group.scope_type, Some(ScopeKind::Group));
-        assert_eq!(of_group.scope_id, Some(group.as_uuid()));
+        assert!(typed(&[]) && typed(&["--task", "build"]) && typed(&["--project", "mond"]));
+        assert!(!typed(&["--task", "build", "--project", "mond"]));
     }
 }

@@ -1,6 +1,7 @@
 //! `project`: groups of tasks.
 
 use clap::{ArgGroup, Args, Subcommand};
+use cynode_domain::ids::ProjectId;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 
@@ -94,6 +95,14 @@ async fn update(args: UpdateArgs, app: &mut App) -> Result<(), Failure> {
     app.out.show(&view, render)
 }
 
+/// The project that is meant, by slug or id.
+pub(crate) async fn id_of(app: &mut App, project: &str) -> Result<ProjectId, Failure> {
+    if let Ok(id) = project.parse() {
+        return Ok(id);
+    }
+    Ok(app.session.call(async |client| client.project_get(project).await).await?.id)
+}
+
 fn render(project: &ProjectView, look: Look) -> String {
     let pairs = [
         ("project", Some(project.slug.clone())),
@@ -131,7 +140,6 @@ fn state(project: &ProjectView) -> &'static str {
 mod tests {
     use chrono::{DateTime, TimeDelta};
     use clap::Parser as _;
-    use cynode_domain::ids::ProjectId;
 
     use super::*;
     use crate::Cli;

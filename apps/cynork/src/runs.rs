@@ -6,6 +6,7 @@ mod steer;
 mod view;
 
 use clap::{Args, Subcommand};
+use cynode_domain::ids::RunId;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::runs::{DiffQuery, RunQuery};
 
@@ -106,6 +107,14 @@ pub struct DiffArgs {
     /// The run that TO is a row of, or its task [default: the same run].
     #[arg(long, value_name = "RUN")]
     with: Option<String>,
+}
+
+/// The run that is meant, by its id or its task's newest.
+pub(crate) async fn id_of(app: &mut App, run: &str) -> Result<RunId, Failure> {
+    if let Ok(id) = run.parse() {
+        return Ok(id);
+    }
+    Ok(app.session.call(async |client| client.run_get(run).await).await?.run.id)
 }
 
 /// Does what the command says.

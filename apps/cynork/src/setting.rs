@@ -1,6 +1,7 @@
 //! `settings`: settings of the installation.
 
 use clap::Subcommand;
+use cynode_domain::known::Place;
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::settings::{SetSetting, SettingView};
 use serde_json::{Value, json};
@@ -10,13 +11,17 @@ use crate::cli::Format;
 use crate::failure::Failure;
 use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, history, table};
+use crate::{age, history, known, table};
 
 /// Settings of the installation.
 #[derive(Debug, Subcommand)]
 pub enum SettingsCommand {
-    /// List every setting.
-    List,
+    /// List the settings that are set, or with --known those that can be.
+    List {
+        /// List the keys that CyNode reads, and what each can be.
+        #[arg(long)]
+        known: bool,
+    },
     /// Show one setting.
     Get {
         /// The setting.
@@ -29,6 +34,7 @@ pub enum SettingsCommand {
         /// The setting.
         key: String,
         /// Its value: JSON, or else text.
+        #[arg(allow_hyphen_values = true)]
         value: String,
         /// Why, for the record.
         #[arg(long)]
@@ -52,7 +58,8 @@ pub enum SettingsCommand {
 /// Does what the command says.
 pub(crate) async fn run(command: SettingsCommand, app: &mut App) -> Result<(), Failure> {
     let setting = match command {
-        SettingsCommand::List => {
+        SettingsCommand::List { known: true } => return known::show(Place::Setting, app),
+        SettingsCommand::List { known: false } => {
             let page = Page { items: every(app).await?, next_cursor: None };
             return app.out.show(&page, |page, look| render(&page.items, look));
         }

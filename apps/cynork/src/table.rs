@@ -1,17 +1,55 @@
 //! Tables and lists of properties for people.
 
-use comfy_table::{ContentArrangement, Table, presets};
+mod fit;
+
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use crate::out::Look;
 
 /// A table with a header; no lines, so that it can be read by `awk` as well.
+///
+/// On a terminal that it does not fit, prose is broken into lines; ids go below their row whole.
 pub(crate) fn rows(header: &[&str], rows: impl Iterator<Item = Vec<String>>, look: Look) -> String {
-    let mut table = bare(look);
+    let clean = |row: Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.map(clean).collect();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
     table.set_header(header.iter().copied());
-    for row in rows {
-        table.add_row(row.iter().map(|cell| one_line(cell)));
+    table.add_rows(&rows);
+    let natural = table.column_max_content_widths();
+    let total: usize = natural.iter().map(|width| usize::from(*width) + 2).sum();
+    match look.width {
+        Some(width) if total > usize::from(width) + 2 => fitted(header, &rows, &natural, width),
+        _ => render(&table),
     }
-    render(&table)
+}
+
+fn fitted(header: &[&str], rows: &[Vec<String>], natural: &[u16], width: u16) -> String {
+    let fit = fit::fit(rows, natural, width);
+    let cells = |row: &[String]| -> Vec<String> {
+        fit.columns
+            .iter()
+            .map(|(column, _)| row.get(*column).cloned().unwrap_or_default())
+            .collect()
+    };
+    let part = |cells: Vec<String>| {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        table.add_row(cells);
+        let widths = fit.columns.iter().map(|(_, width)| Width::Fixed(width.saturating_add(2)));
+        table.set_constraints(widths.map(ColumnConstraint::Absolute));
+        render(&table)
+    };
+    let head: Vec<_> = header.iter().map(|title| (*title).to_owned()).collect();
+    let mut lines = vec![part(cells(&head))];
+    for row in rows {
+        lines.push(part(cells(row)));
+        let below =
+            fit.below.iter().filter(|column| row.get(**column).is_some_and(|c| !c.is_empty()));
+        lines.extend(below.map(|column| format!("  {} {}", header[*column], row[*column])));
+    }
+    lines.join("\n")
 }
 
 /// Names and values, one pair a line; pairs without a value are left out.
@@ -38,6 +76,17 @@ pub(crate) fn short(text: &str, max: usize) -> String {
 /// it is; a line break is kept.
 pub(crate) fn harmless(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text of others as it may be printed while it comes: nothing that rewrites the terminal, but lines and
+/// tabs as they are. It is judged by character, so that pieces may be cut anywhere.
+pub(crate) fn prose(text: &str) -> String {
+    let parts = text.split_inclusive(['\n', '\t']).map(|part| {
+        let kept = part.chars().next_back().filter(|c| ['\n', '\t'].contains(c));
+        let line = part.trim_end_matches(['\n', '\t']);
+        one_line(line) + &kept.map(String::from).unwrap_or_default()
+    });
+    parts.collect()
 }
 
 fn one_line(text: &str) -> String {
@@ -97,6 +146,32 @@ mod tests {
         let text = rows(&["A", "B"], std::iter::once(row), look(Some(40)));
 
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+    }
+
+    #[test]
+    fn ids_names_and_states_are_whole_on_a_narrow_terminal() {
+        let id = |number| uuid::Uuid::from_u128(number).to_string();
+        let row = |number: u128| {
+            let reason = "the step ended well and nothing that was asked for is missing";
+            ["finalize_summary", "awaiting_review", reason, &id(number), &id(number + 7)]
+                .map(str::to_owned)
+                .to_vec()
+        };
+
+        let header = ["NODE", "STATE", "REASON", "TASK", "RUN"];
+        let text = rows(&header, [row(1), row(2)].into_iter(), look(Some(80)));
+
+        for whole in [&*id(1), &id(2), &id(8), &id(9), "finalize_summary", "awaiting_review"] {
+            assert!(text.contains(whole), "{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn prose_keeps_its_lines_and_loses_what_rewrites_the_terminal() {
+        assert_eq!(prose("a\n\n\tb\n"), "a\n\n\tb\n");
+        let pieces = ["\u{1b}", "]52;c;aGk=\u{7}", "x\r\n\u{9b}2J"];
+        assert_eq!(pieces.map(prose).concat(), " ]52;c;aGk= x \n 2J");
     }
 
     #[test]

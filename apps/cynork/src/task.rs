@@ -16,6 +16,7 @@ mod wait;
 mod watch;
 
 use clap::{Args, Subcommand};
+use cynode_domain::ids::TaskId;
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::tasks::TaskQuery;
 
@@ -88,6 +89,14 @@ pub struct ListArgs {
     /// Only tasks of this project, by slug or id.
     #[arg(long)]
     project: Option<String>,
+}
+
+/// The task that is meant, by name or id.
+pub(crate) async fn id_of(app: &mut App, task: &str) -> Result<TaskId, Failure> {
+    if let Ok(id) = task.parse() {
+        return Ok(id);
+    }
+    Ok(app.session.call(async |client| client.task_get(task).await).await?.id)
 }
 
 /// Does what the command says.

@@ -1,21 +1,20 @@
 //! `brain decisions`: what the project manager decided, and by what.
 
 use clap::Args;
-use cynode_domain::ids::TaskId;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::Page;
 
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Look;
-use crate::{age, table};
+use crate::{age, table, task};
 
 /// Which decisions to list.
 #[derive(Debug, Args)]
 pub struct DecisionsArgs {
-    /// Those about this task.
-    #[arg(long, value_name = "ID")]
-    task: Option<TaskId>,
+    /// Those about this task, by name or id.
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
     /// How many at most, 1 to 200.
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
@@ -23,7 +22,11 @@ pub struct DecisionsArgs {
 
 /// Lists decisions.
 pub(super) async fn run(args: DecisionsArgs, app: &mut App) -> Result<(), Failure> {
-    let query = DecisionQuery { task: args.task, limit: Some(args.limit), cursor: None };
+    let task = match &args.task {
+        Some(task) => Some(task::id_of(app, task).await?),
+        None => None,
+    };
+    let query = DecisionQuery { task, limit: Some(args.limit), cursor: None };
     let page = app.session.call(async |client| client.decision_list(&query).await).await?;
     app.out.show(&page, render)
 }
@@ -48,7 +51,7 @@ fn row(decision: &PastDecisionView, look: Look) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeDelta};
-    use cynode_domain::ids::{DecisionId, UserId};
+    use cynode_domain::ids::{DecisionId, TaskId, UserId};
 
     use super::*;
 

@@ -7,6 +7,7 @@ use super::Conversation;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::table;
 
 /// How an answer ended, and what it said.
 pub(super) enum Ending {
@@ -49,10 +50,10 @@ async fn relay(
 ) -> Result<(), Failure> {
     while let Some(piece) = pieces.next().await.map_err(|error| Failure::of_call(error, url))? {
         if let Some(tool) = tool_of(&piece) {
-            out.say(&out.paint(2, &tool));
+            out.say(&out.paint(2, &table::harmless(&tool)));
         }
         text.push_str(piece.text());
-        out.data(piece.text())?;
+        out.prose(piece.text())?;
     }
     Ok(())
 }

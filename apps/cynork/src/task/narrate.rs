@@ -23,8 +23,8 @@ pub(crate) struct Told {
     pub(crate) doing: Option<String>,
 }
 
-/// Tells one event. Kinds this version does not know are named as they are.
-pub(crate) fn tell(event: &Event, out: Out) -> Told {
+/// Tells one event of the task of this name. Kinds this version does not know are named as they are.
+pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
     let data = &event.data;
     match event.kind.as_str() {
         "task.created" => line(format!("{} task created", out.paint(DIM, "•"))),
@@ -37,7 +37,7 @@ pub(crate) fn tell(event: &Event, out: Out) -> Told {
         "job.ended" => line(job_ended(data, out)),
         "finding.created" => found(data, out),
         "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
-        "run.asked" => line(asked(data, out)),
+        "run.asked" => line(asked(data, task, out)),
         "run.answered" => line(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
         "run.unanswered" => line(format!("{} nobody answered in time", out.paint(RED, "•"))),
         "run.retried" => line(format!("{} retried by {}", out.paint(DIM, "•"), by(data))),
@@ -54,6 +54,11 @@ pub(crate) fn closing(status: &str, summary: Option<&str>, out: Out) -> String {
     let summary =
         summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", short(text, 300)));
     format!("{} {status}{}", out.paint(colour, mark), summary.unwrap_or_default())
+}
+
+/// Why a task does not go on.
+pub(crate) fn waiting(reason: &str, out: Out) -> String {
+    format!("{} {}", out.paint(YELLOW, "•"), short(reason, 200))
 }
 
 fn transition(data: &Value, out: Out) -> String {
@@ -100,7 +105,7 @@ fn closed(data: &Value, out: Out) -> String {
 }
 
 /// A question stands still until somebody reads it, so that it is told whole.
-fn asked(data: &Value, out: Out) -> String {
+fn asked(data: &Value, task: &str, out: Out) -> String {
     let question = &data["question"];
     let mut text = format!(
         "{} {}",
@@ -111,9 +116,18 @@ fn asked(data: &Value, out: Out) -> String {
         text.push_str("\n    ");
         text.push_str(&short(line, 120));
     }
-    let accepts = question["accepts"].as_array().is_some_and(|forms| forms.contains(&"yes".into()));
-    let how = if accepts { " --yes` or `--no" } else { "" };
-    format!("{text}\n  the run waits for you: answer with `cynork run answer{how}`")
+    let accepts =
+        |form: &str| question["accepts"].as_array().is_some_and(|all| all.contains(&form.into()));
+    let forms = [
+        ("yes", "--yes"),
+        ("commands", "--command 'COMMAND'"),
+        ("text", "--text 'ANSWER'"),
+        ("no", "--no"),
+    ];
+    let flags: Vec<_> =
+        forms.iter().filter(|(form, _)| accepts(form)).map(|(_, flag)| *flag).collect();
+    let how = if flags.is_empty() { "--help" } else { &flags.join("` or `") };
+    format!("{text}\n  the run waits for you: answer with `cynork run answer {task} {how}`")
 }
 
 fn by(data: &Value) -> String {
@@ -160,6 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn a_question_says_what_to_type() {
+        let asked = |accepts: Value| {
+            let question = json!({ "text": "Which files?", "accepts": accepts });
+            let event = event("run.asked", json!({ "question": question }));
+            tell(&event, "nicer", OUT).line.unwrap_or_default()
+        };
+
+        assert_eq!(
+            asked(json!(["commands", "no"])),
+            "? Which files?\n  the run waits for you: answer with `cynork run answer nicer --command \
+             'COMMAND'` or `--no`"
+        );
+        assert!(asked(json!(["yes", "no"])).ends_with("answer nicer --yes` or `--no`"));
+    }
+
+    #[test]
     fn a_whole_run_reads_as_a_short_story() {
         let events = [
             event("task.created", json!({})),
@@ -187,7 +217,7 @@ mod tests {
         ];
         let story: Vec<String> = events
             .iter()
-            .map(|event| tell(event, OUT))
+            .map(|event| tell(event, "build", OUT))
             .map(|told| {
                 told.line.unwrap_or_else(|| format!("({})", told.doing.unwrap_or_default()))
             })

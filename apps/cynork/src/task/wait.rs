@@ -51,11 +51,12 @@ async fn until_closed(
     let id = task.id.to_string();
     let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
     let mut follow = Follow::new(query);
+    let mut told_why = None;
     loop {
         match follow.next(&mut app.session).await? {
             News::Event(event) if event.kind == "task.closed" => break,
             News::Event(event) => {
-                let told = narrate::tell(&event, app.out);
+                let told = narrate::tell(&event, &task.task_name, app.out);
                 if let Some(line) = told.line {
                     progress.line(&line);
                 }
@@ -67,6 +68,11 @@ async fn until_closed(
                 let now = app.session.read(async |client| client.task_get(&id).await).await?;
                 if now.closed {
                     return Ok(now);
+                }
+                // What keeps a task waiting is no event; it is said once.
+                if now.blocked_reason.is_some() && now.blocked_reason != told_why {
+                    told_why = now.blocked_reason;
+                    progress.line(&narrate::waiting(told_why.as_deref().unwrap_or(""), app.out));
                 }
             }
         }

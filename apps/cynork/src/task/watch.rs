@@ -47,7 +47,7 @@ pub(crate) async fn all(app: &mut App) -> Result<(), Failure> {
             continue;
         }
         let name = name_of(event.task_id, &mut names, app).await;
-        let told = narrate::tell(&event, app.out);
+        let told = narrate::tell(&event, &name, app.out);
         if let Some(text) = told.line.or(told.doing.map(|doing| format!("• {doing}"))) {
             app.out.data(format!("{name:<24} {text}\n"))?;
         }
