@@ -45,6 +45,15 @@ pub struct Cli {
     /// How many handoffs are worked on at once [default: 32]
     #[arg(long, value_name = "NUMBER")]
     pub max_open: Option<u32>,
+    /// How many seconds one question to a model may take [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    pub think_timeout_s: Option<u32>,
+    /// How often a question to a model is asked again that got no answer [default: 1]
+    #[arg(long, value_name = "NUMBER")]
+    pub think_retries: Option<u32>,
+    /// The most tokens of a model's answer [default: 4000]
+    #[arg(long, value_name = "NUMBER")]
+    pub think_max_tokens: Option<u32>,
     /// Do not start where the kernel cannot confine this process
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub require_confinement: Option<bool>,

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use cynode_agent::brain::{BrainOptions, CassetteMode};
+use cynode_agent::brain::CassetteMode;
 use cynode_agent::{Agent, AgentOptions};
 use cynode_client::Client;
 use cynode_runtime::config::{self, Sources};
@@ -140,11 +140,7 @@ async fn run(prepared: Prepared, level: Level) -> anyhow::Result<()> {
         role,
         instructions: bundle.instructions,
         orchestrator: Client::anonymous(&options.orchestrator_url)?,
-        brain: BrainOptions {
-            temperature: planner.temperature,
-            cassette,
-            ..BrainOptions::default()
-        },
+        brain: options.brain(&planner, cassette),
     });
     match work {
         Work::Serve(door, secret) => {

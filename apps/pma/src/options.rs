@@ -3,14 +3,19 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::bail;
-use cynode_agent::brain::CassetteMode;
+use cynode_agent::brain::{BrainOptions, CassetteMode};
 use cynode_runtime::config::{Fault, Section};
+use cynode_runtime::planner::PlannerOptions;
 use cynode_wire::handoff::AgentRole;
 use serde::{Deserialize, Serialize};
 
 const OPEN: RangeInclusive<u32> = 1..=1024;
+const THINK_S: RangeInclusive<u32> = 1..=3600;
+const RETRIES: RangeInclusive<u32> = 0..=10;
+const TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 const ROLES: &str = "project_manager or project_analyst";
 const CASSETTE: [&str; 3] = ["off", "record", "replay"];
 const LISTEN: &str = "unix:/path or a port of this machine, such as 127.0.0.1:12090";
@@ -37,6 +42,12 @@ pub struct PmaOptions {
     pub instructions_project_analyst: Option<PathBuf>,
     /// How many handoffs are worked on at once.
     pub max_open: u32,
+    /// How many seconds one question to a model may take; more for a slow one of one's own.
+    pub think_timeout_s: u32,
+    /// How often a question is asked again that got no answer.
+    pub think_retries: u32,
+    /// The most tokens of an answer.
+    pub think_max_tokens: u32,
     /// Whether the process refuses to start where the kernel cannot confine it.
     pub require_confinement: bool,
     /// Whether exchanges with models are recorded, or answered from records: off, record or replay.
@@ -56,6 +67,9 @@ impl Default for PmaOptions {
             instructions_project_manager: None,
             instructions_project_analyst: None,
             max_open: 32,
+            think_timeout_s: 60,
+            think_retries: 1,
+            think_max_tokens: 4000,
             require_confinement: false,
             cassette: "off".to_owned(),
             cassette_dir: None,
@@ -85,9 +99,16 @@ impl Section for PmaOptions {
         {
             faults.push(Fault::new("pma.listen", format!("{listen:?}"), LISTEN));
         }
-        if !OPEN.contains(&self.max_open) {
-            let allowed = format!("{} to {}", OPEN.start(), OPEN.end());
-            faults.push(Fault::new("pma.max_open", self.max_open, allowed));
+        for (key, value, range) in [
+            ("pma.max_open", self.max_open, OPEN),
+            ("pma.think_timeout_s", self.think_timeout_s, THINK_S),
+            ("pma.think_retries", self.think_retries, RETRIES),
+            ("pma.think_max_tokens", self.think_max_tokens, TOKENS),
+        ] {
+            if !range.contains(&value) {
+                let allowed = format!("{} to {}", range.start(), range.end());
+                faults.push(Fault::new(key, value, allowed));
+            }
         }
         if !CASSETTE.contains(&self.cassette.as_str()) {
             let allowed = CASSETTE.join(", ");
@@ -116,6 +137,18 @@ impl PmaOptions {
         match Address::parse(listen) {
             Some(address) => Ok(address),
             None => bail!("pma.listen is {listen:?}; allowed is {LISTEN}"),
+        }
+    }
+
+    /// How it thinks, with the bounds of `planner`.
+    pub fn brain(&self, planner: &PlannerOptions, cassette: CassetteMode) -> BrainOptions {
+        BrainOptions {
+            timeout: Duration::from_secs(self.think_timeout_s.into()),
+            max_retries: self.think_retries,
+            temperature: planner.temperature,
+            max_tokens: self.think_max_tokens.into(),
+            max_steps: planner.max_steps,
+            cassette,
         }
     }
 
@@ -206,6 +239,23 @@ mod tests {
         assert_eq!(from_env.instructions_root, Some(PathBuf::from("/env")));
         let own = loaded(&[], None, &[("PMA_INSTRUCTIONS_PROJECT_ANALYST", "/own")]);
         assert_eq!(own.instructions_project_analyst, Some(PathBuf::from("/own")));
+    }
+
+    #[test]
+    fn how_long_it_thinks_and_how_many_steps_it_takes_are_configured() {
+        let file = Some("[pma]\nthink_timeout_s = 300\nthink_max_tokens = 900\n");
+        let options = loaded(&["--think-retries", "0"], file, &[]);
+        let mut planner = PlannerOptions::default();
+        planner.max_steps = 3;
+
+        let brain = options.brain(&planner, CassetteMode::Off);
+
+        assert_eq!((brain.timeout, brain.max_retries), (Duration::from_mins(5), 0));
+        assert_eq!((brain.max_tokens, brain.max_steps), (900, 3));
+        let usual = PmaOptions::default().brain(&PlannerOptions::default(), CassetteMode::Off);
+        assert_eq!(usual, BrainOptions::default(), "the defaults of both are the same");
+        let faulty = PmaOptions { think_timeout_s: 0, think_max_tokens: 1, ..options };
+        assert_eq!(faulty.faults().len(), 2);
     }
 
     #[test]

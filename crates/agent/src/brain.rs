@@ -43,8 +43,9 @@ pub struct BrainOptions {
     pub temperature: f64,
     /// The most tokens of an answer.
     pub max_tokens: u64,
-    /// How often a model may look at results of tools before it must answer.
-    pub max_iterations: u32,
+    /// How many steps it may take: commands of a plan that a model makes, and rounds of asking a model in a
+    /// conversation, in the last of which it must answer.
+    pub max_steps: u32,
     /// Whether exchanges with models are recorded, or answered from records.
     pub cassette: CassetteMode,
 }
@@ -56,7 +57,7 @@ impl Default for BrainOptions {
             max_retries: 1,
             temperature: 0.3,
             max_tokens: 4000,
-            max_iterations: 8,
+            max_steps: 6,
             cassette: CassetteMode::Off,
         }
     }
@@ -100,6 +101,11 @@ impl Brain {
     /// A brain that tells a model `system` before each question.
     pub fn new(model: Option<Arc<dyn Model>>, options: BrainOptions, system: String) -> Self {
         Self { model, options, system }
+    }
+
+    /// How many steps it may take.
+    pub fn max_steps(&self) -> usize {
+        usize::try_from(self.options.max_steps).unwrap_or(usize::MAX)
     }
 
     /// Makes a decision.

@@ -95,7 +95,7 @@ async fn by_rule(work: &Work, turns: &[Turn], teller: &Teller, why: &ModelError)
             teller.done(HandoffUsage::default(), decisions).await;
         }
         // What a tool says no to is an answer; what the gateway refuses is not.
-        Err(AgentError::Tool { tool, message }) => {
+        Err(AgentError::Tool { tool, message, .. }) => {
             teller.say(format!("I did nothing: `{tool}` says: {message}\n")).await;
             teller.done(HandoffUsage::default(), decisions).await;
         }

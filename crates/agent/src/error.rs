@@ -22,6 +22,8 @@ pub enum AgentError {
     Tool {
         /// The tool.
         tool: String,
+        /// What went wrong, as a word.
+        kind: String,
         /// What went wrong, in words.
         message: String,
     },
@@ -47,13 +49,27 @@ impl AgentError {
         let tool = tool.to_owned();
         match error {
             McpError::Refused { stage, message, .. } => Self::Refused { tool, stage, message },
-            McpError::Tool { message, .. } => Self::Tool { tool, message },
+            McpError::Tool { kind, message } => Self::Tool { tool, kind, message },
             McpError::Away(error) => Self::Away(error),
         }
     }
 
     /// Whether the same handoff may succeed later.
     pub fn may_retry(&self) -> bool {
-        matches!(self, Self::Away(_))
+        matches!(self, Self::Away(_)) || self.is_of(&["service_unavailable", "timeout"])
+    }
+
+    /// Whether what a tool was asked about is not there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.is_of(&["not_found"])
+    }
+
+    /// Whether somebody else was faster.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.is_of(&["conflict"])
+    }
+
+    fn is_of(&self, kinds: &[&str]) -> bool {
+        matches!(self, Self::Tool { kind, .. } if kinds.contains(&kind.as_str()))
     }
 }

@@ -3,6 +3,7 @@
 mod analyse;
 mod place;
 mod plan;
+mod project;
 mod report;
 mod schedule;
 mod verify;

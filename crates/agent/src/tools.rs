@@ -41,6 +41,7 @@ pub(crate) async fn call<T: DeserializeOwned>(
     let value = result.structured.unwrap_or(Value::Null);
     T::deserialize(value).map_err(|error| AgentError::Tool {
         tool: tool.to_owned(),
+        kind: "unreadable".to_owned(),
         message: format!("its answer cannot be read: {error}"),
     })
 }

@@ -40,7 +40,7 @@ words! {
 impl Standstill {
     /// Why a step that ended like this and was judged like that stands still; nothing if it does not.
     pub fn of(ending: &Ending, verdict: &Verdict) -> Option<Self> {
-        if verdict.status == VerdictStatus::Pass {
+        if verdict.status != VerdictStatus::Fail {
             return None;
         }
         match ending {

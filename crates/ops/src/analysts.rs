@@ -116,6 +116,7 @@ impl Analysts {
         launcher: Arc<dyn Launcher>,
         options: AnalystOptions,
     ) -> Self {
+        let background = handoffs.background();
         Self {
             store,
             signals,
@@ -124,7 +125,7 @@ impl Analysts {
             options,
             room: Arc::new(Semaphore::new(options.max)),
             seats: Arc::default(),
-            background: Background::new(),
+            background,
         }
     }
 

@@ -1,19 +1,23 @@
 //! The project manager's inbox: what agents report is handed over, oldest first.
 //!
 //! A reconciler: what was not processed is in the database, so a restart in the middle goes on where it
-//! was. A report is processed once the project manager has answered; if the process ends in between, the
-//! report is handed over again. What only a person can answer waits for the person.
+//! was. Every orchestrator has an inbox; a report is claimed by one of them for as long as its handoff
+//! takes, and processed once the project manager has answered. If that orchestrator dies, the claim runs
+//! out and another takes the report up. What only a person can answer waits for the person.
+//!
+//! Invariant: that a report is begun is counted before it is. One that fails, or ends whoever deals with
+//! it, is given up after a few times, with the reason on record, and stays in sight as unprocessed.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use cynode_domain::agent::MessageKind;
-use cynode_domain::ids::MessageId;
-use cynode_domain::report::{Report, ReportKind};
+use cynode_domain::ids::{MessageId, TaskId};
+use cynode_domain::report::{Report, ReportKind, WorkDone};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
-    Message, MessageFilter, MessageOrder, MessageStore, Store, TaskStore, Tx, WorkflowStore,
+    Began, ClaimedReport, EventStore, Message, ReportClaim, ReportClaimStore, Store, TaskStore, Tx,
+    WorkflowStore,
 };
 use cynode_wire::handoff::AgentReportHandoff;
 use serde_json::json;
@@ -22,39 +26,67 @@ use tokio::time::Instant;
 use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::signals::Topic;
+use crate::tasks::event;
 use crate::workflow::owner;
 
 /// How long it waits for a signal before it looks anyway.
 const INTERVAL: Duration = Duration::from_secs(5);
-const PAGE: u32 = 50;
-/// How often a report is handed over that the project manager cannot deal with.
-const TRIES: u32 = 3;
+/// How often a report is begun that the project manager cannot deal with, or that nobody survives.
+const TRIES: u32 = 5;
+/// What only a person can answer.
+const FOR_PEOPLE: [&str; 2] =
+    [ReportKind::NeedsClarification.as_str(), ReportKind::RequestHumanInput.as_str()];
 
-/// The project manager's inbox.
+/// How long claims and pauses of an inbox are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InboxOptions {
+    /// How long a claim lasts that nobody renews; it is renewed at a third of that.
+    pub lease: Duration,
+    /// The pause after the first failure; each further one is twice as long.
+    pub pause: Duration,
+}
+
+impl Default for InboxOptions {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(10), pause: Duration::from_secs(1) }
+    }
+}
+
+/// The project manager's inbox. Any number of them may share a database.
 pub struct Inbox {
     store: Store,
     clock: SharedClock,
     signals: Signals,
     handoffs: Handoffs,
-    /// How often each report failed here.
-    failures: HashMap<MessageId, u32>,
+    options: InboxOptions,
 }
 
 impl Inbox {
     /// The inbox of the project manager behind `handoffs`.
     pub fn new((store, clock, signals): (Store, SharedClock, Signals), handoffs: Handoffs) -> Self {
-        Self { store, clock, signals, handoffs, failures: HashMap::new() }
+        Self { store, clock, signals, handoffs, options: InboxOptions::default() }
+    }
+
+    /// The same inbox with other claims and pauses.
+    #[must_use]
+    pub fn with(self, options: InboxOptions) -> Self {
+        Self { options, ..self }
     }
 
     /// Hands over what comes in until the process stops.
-    pub async fn run(mut self, shutdown: Shutdown) {
+    pub async fn run(self, shutdown: Shutdown) {
         if !self.handoffs.is_configured() {
             return;
         }
         let mut listener = self.signals.listen(Topic::Events);
         loop {
-            if let Err(error) = self.activate().await {
-                tracing::warn!(%error, "reports of agents wait for the project manager");
+            tokio::select! {
+                () = shutdown.triggered() => return,
+                dealt = self.activate() => {
+                    if let Err(error) = dealt {
+                        tracing::warn!(%error, "reports of agents wait for the project manager");
+                    }
+                }
             }
             tokio::select! {
                 () = shutdown.triggered() => return,
@@ -63,86 +95,202 @@ impl Inbox {
         }
     }
 
-    /// Hands over every report that waits.
-    pub async fn activate(&mut self) -> Result<(), HandoffError> {
-        let mut beyond = None;
-        loop {
-            let waiting = self.waiting(beyond).await?;
-            for message in &waiting {
-                beyond = Some(message.sent.id);
-                if self.failures.get(&message.sent.id).is_some_and(|count| *count >= TRIES) {
-                    continue;
-                }
-                self.hand_over(message).await?;
-            }
-            if waiting.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
-                return Ok(());
-            }
+    /// Hands over every report that waits and that nobody else deals with.
+    pub async fn activate(&self) -> Result<(), HandoffError> {
+        while let Some(report) = self.claim().await? {
+            self.deal(report).await?;
         }
+        Ok(())
     }
 
-    async fn waiting(&self, beyond: Option<MessageId>) -> Result<Vec<Message>, HandoffError> {
-        let filter = MessageFilter {
-            kind: Some(MessageKind::Report),
-            is_unprocessed: true,
-            order: MessageOrder::OldestFirst,
-            beyond,
-            limit: PAGE,
-            ..MessageFilter::default()
-        };
+    /// The next report, if there is one. Where nothing waits, nothing is written.
+    async fn claim(&self) -> Result<Option<ClaimedReport>, cynode_store::Error> {
+        let waits =
+            self.store.read(|tx| Box::pin(async move { tx.report_waits(FOR_PEOPLE).await }));
+        if !waits.await? {
+            return Ok(None);
+        }
+        let (lease_ms, now) = (millis(self.options.lease), self.clock.now());
         self.store
-            .read(move |tx| {
-                Box::pin(async move { Ok::<_, HandoffError>(tx.message_list(&filter).await?) })
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.report_close(FOR_PEOPLE, now).await?;
+                    tx.report_claim(lease_ms, FOR_PEOPLE).await
+                })
             })
             .await
     }
 
-    async fn hand_over(&mut self, message: &Message) -> Result<(), HandoffError> {
-        let id = message.sent.id;
-        let Some(body) = report_of(message) else { return Ok(()) };
+    async fn deal(&self, report: ClaimedReport) -> Result<(), HandoffError> {
+        let ClaimedReport { message, claim, begun } = report;
+        if begun > TRIES {
+            let why = format!("it was begun {TRIES} times, and nobody came to the end of it");
+            return self.give_up(claim, message.sent.task, why).await;
+        }
+        let Some(body) = report_of(&message) else {
+            let why = "this version cannot read it".to_owned();
+            return self.give_up(claim, message.sent.task, why).await;
+        };
         let task = message.sent.task;
         let subject = self.store.read(move |tx| Box::pin(subject(tx, task))).await?;
+        // Its task was closed since: nobody claims it any more.
         let Some(subject) = subject else { return Ok(()) };
-        match self.handoffs.agent_report(&subject, body).await {
+        let answer = tokio::select! {
+            answer = self.handoffs.agent_report(&subject, body) => answer,
+            // Whoever has it now hands it over; what is dropped here ends the first handoff.
+            lost = self.keep_on(claim) => return lost,
+        };
+        match answer {
             Ok(answer) => {
-                let now = self.clock.now();
-                self.store
-                    .write(move |tx| {
-                        Box::pin(async move {
-                            Ok::<_, HandoffError>(tx.message_process(id, now).await?)
-                        })
-                    })
-                    .await?;
-                tracing::info!(message.id = %id, task.id = %task, "a report was dealt with: {}", answer.summary);
-                Ok(())
+                let (id, summary) = (claim.message, answer.summary);
+                tracing::info!(message.id = %id, task.id = %task, "a report was dealt with: {summary}");
+                self.end(claim, (task, answer.needs_person)).await
             }
+            Err(error) => self.after(claim, (task, begun), error).await,
+        }
+    }
+
+    /// What follows from a handoff that brought no answer.
+    async fn after(
+        &self,
+        claim: ReportClaim,
+        (task, begun): (TaskId, u32),
+        error: HandoffError,
+    ) -> Result<(), HandoffError> {
+        let id = claim.message;
+        if error.is_unstarted() {
+            self.put_off(claim, Duration::ZERO, Began::No).await?;
             // Nobody is there: the others wait too.
-            Err(error) if error.may_repeat() => Err(error),
-            Err(error) => {
-                *self.failures.entry(id).or_default() += 1;
-                tracing::warn!(message.id = %id, %error, "a report was not dealt with");
-                Ok(())
+            return Err(error);
+        }
+        tracing::warn!(message.id = %id, %error, "a report was not dealt with");
+        if begun >= TRIES {
+            return self
+                .give_up(claim, task, format!("given up after {begun} tries: {error}"))
+                .await;
+        }
+        // Who failed at this one, or went away with it, may do well at the next.
+        let pause = self.options.pause * (1 << begun.saturating_sub(1).min(TRIES));
+        self.put_off(claim, pause, Began::Yes).await
+    }
+
+    /// Renews the claim until it is lost.
+    async fn keep_on(&self, claim: ReportClaim) -> Result<(), HandoffError> {
+        let lease = self.options.lease;
+        let (lease_ms, mut until) = (millis(lease), Instant::now() + lease);
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            let kept: Result<bool, cynode_store::Error> = self
+                .store
+                .write(move |tx| Box::pin(async move { tx.report_keep(claim, lease_ms).await }))
+                .await;
+            match kept {
+                Ok(true) => until = Instant::now() + lease,
+                Ok(false) => return Ok(()),
+                // The claim lasts longer than a database that is away for a moment.
+                Err(_) if Instant::now() < until => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
+
+    async fn put_off(
+        &self,
+        claim: ReportClaim,
+        pause: Duration,
+        began: Began,
+    ) -> Result<(), HandoffError> {
+        let pause_ms = millis(pause);
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.report_put_off(claim, pause_ms, began).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// The report is dealt with; what only a person can decide is told to everybody who watches.
+    async fn end(
+        &self,
+        claim: ReportClaim,
+        (task, needs_person): (TaskId, Option<String>),
+    ) -> Result<(), HandoffError> {
+        let now = self.clock.now();
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let task = tx.task_lock(task).await?;
+                    let is_ours = tx.report_end(claim, now).await?;
+                    if let (true, Some(task), Some(what)) = (is_ours, task, needs_person) {
+                        let data = json!({ "message_id": claim.message, "reason": what });
+                        tx.event_append(&event(&task, "agent.needs_person", data)).await?;
+                    }
+                    Ok::<_, HandoffError>(())
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(())
+    }
+
+    /// Leaves a report to people, and tells everybody who watches its task.
+    async fn give_up(
+        &self,
+        claim: ReportClaim,
+        task: TaskId,
+        why: String,
+    ) -> Result<(), HandoffError> {
+        let id = claim.message;
+        tracing::warn!(message.id = %id, task.id = %task, "a report is left to people: {why}");
+        self.store
+            .write(move |tx| Box::pin(async move { given_up(tx, claim, task, &why).await }))
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(())
+    }
 }
 
-/// The report in a message, unless only a person can answer it.
-fn report_of(message: &Message) -> Option<AgentReportHandoff> {
-    let kind: ReportKind = message.sent.subtype.parse().ok()?;
-    if matches!(kind, ReportKind::NeedsClarification | ReportKind::RequestHumanInput) {
-        return None;
+async fn given_up(
+    tx: &mut Tx,
+    claim: ReportClaim,
+    task: TaskId,
+    why: &str,
+) -> Result<(), HandoffError> {
+    let Some(task) = tx.task_lock(task).await? else { return Ok(()) };
+    if tx.report_give_up(claim, why).await? {
+        let data = json!({ "message_id": claim.message, "reason": why });
+        tx.event_append(&event(&task, "agent.report_given_up", data)).await?;
     }
-    let tagged = json!({ "messageType": kind, "payload": message.sent.payload });
-    let report: Report = serde_json::from_value(tagged).ok()?;
-    Some(AgentReportHandoff { from: message.sent.sender.clone(), report })
+    Ok(())
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The report in a message. Work that was handed in is reported as done.
+fn report_of(message: &Message) -> Option<AgentReportHandoff> {
+    let sent = &message.sent;
+    let report = if sent.kind == MessageKind::Submission {
+        Report::WorkCompleted(WorkDone {
+            files_modified: vec![],
+            summary: sent.content.clone(),
+            artifact_path: sent.payload["artifact_path"].as_str().map(str::to_owned),
+            work_unit_id: sent.work_unit.clone(),
+        })
+    } else {
+        let kind: ReportKind = sent.subtype.parse().ok()?;
+        serde_json::from_value(json!({ "messageType": kind, "payload": sent.payload })).ok()?
+    };
+    let report_id: MessageId = sent.id;
+    let (from, component) = (sent.sender.clone(), sent.component.clone());
+    Some(AgentReportHandoff { report_id, from, component, report })
 }
 
 /// For whom the report is dealt with; nobody once its task is closed.
-async fn subject(
-    tx: &mut Tx,
-    task: cynode_domain::ids::TaskId,
-) -> Result<Option<Subject>, HandoffError> {
+async fn subject(tx: &mut Tx, task: TaskId) -> Result<Option<Subject>, HandoffError> {
     let Some(task) = tx.task_get(task).await?.filter(|task| !task.status.is_terminal()) else {
         return Ok(None);
     };

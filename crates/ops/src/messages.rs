@@ -211,6 +211,7 @@ fn message_view(message: Message) -> MessageView {
         delivered_at: message.delivered_at,
         acknowledged_at: message.acknowledged_at,
         processed_at: message.processed_at,
+        given_up: message.given_up,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Message {
     pub acknowledged_at: Option<DateTime<Utc>>,
     /// When the project manager was done with it.
     pub processed_at: Option<DateTime<Utc>>,
+    /// Why the project manager does not deal with it any more.
+    pub given_up: Option<String>,
 }
 
 /// Which end of the list comes first.
@@ -245,7 +247,7 @@ impl MessageStore for Tx {
     }
 }
 
-fn message(row: &Row) -> Result<Message, Error> {
+pub(crate) fn message(row: &Row) -> Result<Message, Error> {
     Ok(Message {
         sent: NewMessage {
             id: row.id("id")?,
@@ -265,5 +267,6 @@ fn message(row: &Row) -> Result<Message, Error> {
         delivered_at: row.get("delivered_at")?,
         acknowledged_at: row.get("acknowledged_at")?,
         processed_at: row.get("processed_at")?,
+        given_up: row.get("given_up")?,
     })
 }

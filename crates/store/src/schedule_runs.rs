@@ -33,12 +33,22 @@ pub struct ScheduleRun {
     pub attempts: u32,
     /// How often somebody began with it and failed.
     pub failures: u32,
+    /// How often it was put off because nobody was there.
+    pub put_off: u32,
     /// When its tasks were made, if they were made all at once.
     pub made_at: Option<DateTime<Utc>>,
     /// When it was noticed.
     pub created_at: DateTime<Utc>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
+}
+
+impl ScheduleRun {
+    /// How often it was claimed before by somebody who recorded nothing: who died of it, most likely.
+    pub fn lost(&self) -> u32 {
+        let recorded = self.failures.saturating_add(self.put_off);
+        self.attempts.saturating_sub(1).saturating_sub(recorded)
+    }
 }
 
 /// A run on its way in.
@@ -238,7 +248,8 @@ impl ScheduleRunStore for Tx {
         (why, is_failure): (&str, bool),
     ) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4),
-                   summary = $5, failures = failures + CASE WHEN $6 THEN 1 ELSE 0 END
+                   summary = $5, failures = failures + CASE WHEN $6 THEN 1 ELSE 0 END,
+                   put_off = put_off + CASE WHEN $6 THEN 0 ELSE 1 END
                    WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
         let waiting = ScheduleRunStatus::Claimed.as_str();
         let params = params![claim.run, claim.attempt, waiting, wait_ms, why, is_failure];
@@ -305,6 +316,7 @@ fn run(row: &Row) -> Result<ScheduleRun, Error> {
         summary: row.get("summary")?,
         attempts: row.count("attempts")?,
         failures: row.count("failures")?,
+        put_off: row.count("put_off")?,
         made_at: row.get("made_at")?,
         created_at: row.get("created_at")?,
         ended_at: row.get("ended_at")?,

@@ -68,9 +68,9 @@ impl Conversation<'_> {
         let functions = Functions::new(listed);
         let mut said = vec![ChatMessage::text("system", self.system)];
         said.extend(messages(turns));
-        for round in 1..=self.options.max_iterations {
+        for round in 1..=self.options.max_steps {
             ended.rounds = round;
-            let may_call = round < self.options.max_iterations && !is_chore(turns);
+            let may_call = round < self.options.max_steps && !is_chore(turns);
             let answer = self.ask(&said, &functions, may_call, ended).await?;
             let Some(message) = answer.message().filter(|m| !m.tool_calls.is_empty() && may_call)
             else {

@@ -143,12 +143,12 @@ const CREATE: &[&str] = &[
     "add a task ",
     "add task ",
     "make a task ",
-    "task ",
-    "todo ",
     "create a new task ",
     "start a task to ",
     "start a task ",
 ];
+/// These ask for a task with a colon after them only: `task foo` is a question.
+const CREATE_WITH_COLON: &[&str] = &["task:", "todo:"];
 const CREATE_PROJECT: &[&str] = &[
     "create a project called ",
     "create a project named ",
@@ -156,14 +156,8 @@ const CREATE_PROJECT: &[&str] = &[
     "create project ",
     "new project ",
 ];
-const FOR_PEOPLE: &[(&str, &str)] = &[
-    ("approve", "approve "),
-    ("retry", "retry "),
-    ("resume", "resume "),
-    ("pause", "pause "),
-    ("start", "start "),
-    ("fork", "fork "),
-];
+/// What people alone may do.
+const FOR_PEOPLE: &[&str] = &["approve", "retry", "resume", "pause", "start", "fork"];
 /// Words around the name of a task that are not part of it.
 const AROUND: &[&str] = &["the task ", "task ", "the ", "my task ", "my "];
 const AFTER: &[&str] = &[" going", " doing", " fail", " task", " now", " stuck", " done yet"];
@@ -248,7 +242,7 @@ fn change(text: &str) -> Option<Intent> {
     if let Some(rest) = after(text, &["decline "]) {
         return Some(named("decline", rest, Wish::Decline));
     }
-    if let Some(rest) = described(text, CREATE) {
+    if let Some(rest) = described(text) {
         return Some(Intent::CreateTask(rest));
     }
     if let Some(rest) = after(text, CREATE_PROJECT) {
@@ -262,8 +256,9 @@ fn change(text: &str) -> Option<Intent> {
     if let Some(rest) = after(text, CANCEL) {
         return Some(named("cancel", rest, Wish::Cancel));
     }
-    let (verb, rest) =
-        FOR_PEOPLE.iter().find_map(|(verb, head)| Some((*verb, after(text, &[head])?)))?;
+    let (verb, rest) = FOR_PEOPLE
+        .iter()
+        .find_map(|verb| Some((*verb, after(text, &[verb])?.strip_prefix(' ')?)))?;
     Some(named(verb, rest, Wish::ForPeople(verb)))
 }
 
@@ -279,9 +274,9 @@ fn about(plain: &str) -> Intent {
         }
     }
     let lower = plain.to_lowercase();
-    let verbs = ["cancel", "approve", "retry", "resume", "pause", "start", "decline", "answer"];
+    let verbs = FOR_PEOPLE.iter().chain(&["cancel", "decline", "answer"]);
     verbs
-        .iter()
+        .into_iter()
         .find(|verb| **verb == lower)
         .map_or(Intent::Unclear, |verb| Intent::Incomplete(verb))
 }
@@ -313,21 +308,13 @@ fn named(verb: &'static str, rest: &str, wish: Wish) -> Intent {
     }
 }
 
-/// What a task is to do, after `create task:` and its like. Without a colon the words must follow a
-/// verb, so that `task foo` stays a question.
-fn described(text: &str, heads: &[&str]) -> Option<String> {
-    for head in heads {
-        let with_colon = format!("{}:", head.trim_end());
-        let rest = after(text, &[&with_colon]).or_else(|| {
-            let is_verb = !matches!(*head, "task " | "todo ");
-            after(text, &[head]).filter(|_| is_verb)
-        });
-        if let Some(rest) = rest {
-            let rest = rest.trim_start_matches(':').trim();
-            return (!rest.is_empty()).then(|| rest.to_owned());
-        }
-    }
-    None
+/// What a task is to do, after `create task`, `create task:` or `task:`.
+fn described(text: &str) -> Option<String> {
+    let with_colon = |head: &&str| after(text, &[&format!("{}:", head.trim_end())]);
+    let rest = CREATE.iter().find_map(with_colon);
+    let rest = rest.or_else(|| after(text, CREATE_WITH_COLON)).or_else(|| after(text, CREATE))?;
+    let rest = rest.trim_start_matches(':').trim();
+    (!rest.is_empty()).then(|| rest.to_owned())
 }
 
 /// The name of a task without the words around it.
@@ -458,10 +445,39 @@ mod tests {
         }
     }
 
+    const WORDS: &[&str] = &[
+        "run", "`ls`", "run:", "cancel", "stop", "task", "task:", "create", "a", "project",
+        "build-1", "build-1:", "please", "answer", "with", "no", "approve", "todo", "the", "and",
+        "every",
+    ];
+    const VERBS: &[&str] = &[
+        "run", "execute", "/run", "create", "new ", "add ", "make ", "start ", "task:", "todo:",
+        "cancel ", "abort ", "stop ", "kill ", "answer ", "decline ", "approve ", "retry ",
+        "resume ", "pause ", "fork ",
+    ];
+
     proptest! {
         #[test]
-        fn no_text_confuses_the_reader(text in "\\PC{0,80}") {
-            let _ = intent(&text);
+        fn only_what_begins_with_a_verb_changes_something(
+            words in proptest::collection::vec(
+                prop_oneof![
+                    proptest::sample::select(WORDS).prop_map(ToOwned::to_owned),
+                    "\\PC{0,8}",
+                ],
+                0..7,
+            )
+        ) {
+            let text = words.join(" ");
+
+            let is_change = match intent(&text) {
+                Intent::CreateTask(_) | Intent::CreateProject(_) | Intent::RunCommands(_) => true,
+                Intent::About(wish, _) => !matches!(wish, Wish::Status | Wish::Logs | Wish::Runs),
+                _ => false,
+            };
+
+            let begin = polite(text.trim()).to_lowercase();
+            let has_verb = VERBS.iter().any(|verb| begin.starts_with(verb));
+            prop_assert!(!is_change || has_verb, "{}", text);
         }
 
         #[test]

@@ -43,8 +43,8 @@ pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, Agen
     match intent {
         Intent::Help => Ok(HELP.to_owned()),
         Intent::Unclear => Ok(format!(
-            "I did nothing: no model is configured, and by rule I do not understand that. To have it \
-             done, say `create task: …`.\n\n{HELP}"
+            "I did nothing: without a model that answers I do not understand that. To have it done, say \
+             `create task: …`.\n\n{HELP}"
         )),
         Intent::Incomplete(verb) => {
             Ok(format!("Which task? Say `{verb} NAME`; `tasks` lists names.\n"))

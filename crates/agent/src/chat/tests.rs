@@ -277,18 +277,17 @@ async fn wrong_arguments_are_the_models_to_mend() {
 }
 
 #[tokio::test]
-async fn a_model_that_only_calls_tools_is_stopped_after_eight_questions() {
+async fn a_model_that_only_calls_tools_is_stopped_after_six_questions() {
     let shelf = Shelf::new([]);
     let list = || calls(&[("db_task_list", "{}")]);
-    let actor =
-        Actor::new([list(), list(), list(), list(), list(), list(), list(), words(&["Enough."])]);
+    let actor = Actor::new([list(), list(), list(), list(), list(), words(&["Enough."])]);
 
     let events = converse(work(&shelf, Some(actor.clone())), "Look around").await;
 
     assert_eq!(text(&events), "Enough.");
     let heard = actor.heard();
-    assert_eq!(heard.len(), 8);
-    assert!(heard[7].tools.is_empty(), "the last question offers nothing to call");
+    assert_eq!(heard.len(), 6);
+    assert!(heard[5].tools.is_empty(), "the last question offers nothing to call");
 }
 
 #[tokio::test]
@@ -334,4 +333,18 @@ async fn an_application_that_asks_for_a_title_is_offered_no_tools() {
     assert!(actor.heard()[0].tools.is_empty(), "it could do something");
     assert!(text(&by_rule).starts_with("I did nothing"), "{}", text(&by_rule));
     assert!(shelf.called().is_empty());
+}
+
+#[tokio::test]
+async fn with_one_step_a_model_is_asked_once_and_offered_no_tools() {
+    let actor = Actor::new([words(&["All is well."])]);
+    let one = BrainOptions { max_steps: 1, ..BrainOptions::default() };
+    let model: Arc<dyn Model> = actor.clone();
+
+    let work = work(&Shelf::new([]), Some(model));
+    let events: Vec<ChatEvent> = answer(work, one, vec![user("How are you?")]).collect().await;
+
+    assert_eq!(text(&events), "All is well.");
+    let heard = actor.heard();
+    assert_eq!((heard.len(), heard[0].tools.len()), (1, 0));
 }

@@ -1,9 +1,9 @@
-//! An analyst judges criteria in prose and writes a finding about each.
+//! An analyst judges criteria in prose and writes a finding about each, if anybody could look at them.
 
 use cynode_domain::finding::{FindingStatus, Severity, at_criterion};
 use cynode_domain::ids::TaskId;
 use cynode_wire::findings::FindingView;
-use cynode_wire::handoff::{AnalystAnswer, Handoff, VerifyHandoff};
+use cynode_wire::handoff::{AnalystAnswer, DecidedBy, Handoff, VerifyHandoff};
 use serde_json::{Value, json};
 
 use crate::AgentError;
@@ -23,13 +23,15 @@ pub(crate) async fn analyse(
     let body = &handoff.body;
     let Some(task) = &handoff.context.task else {
         let (tool, message) = (WRITE.to_owned(), "the handoff names no task".to_owned());
-        return Err(AgentError::Tool { tool, message });
+        return Err(AgentError::Tool { tool, kind: "no_task".to_owned(), message });
     };
     let question =
         JudgeCriteria { criteria: body.criteria.clone(), evidence: body.evidence.clone() };
     let judged = work.think(&question).await?;
+    // Where nobody could look there is nothing to find: only who looked can ask a person.
+    let has_looked = work.decisions.last().is_none_or(|record| record.by != DecidedBy::Fallback);
     let mut findings = Vec::new();
-    for judgement in &judged.judgements {
+    for judgement in judged.judgements.iter().filter(|_| has_looked) {
         let about = body.criteria.get(judgement.criterion).map_or("", String::as_str);
         let arguments = finding(task.id, body, about, judgement);
         let written: FindingView = tools::call(work.tools.as_ref(), WRITE, arguments).await?;

@@ -4,10 +4,13 @@ use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
-use cynode_wire::handoff::{DecidedBy, Handoff, PlanAnswer, PlanHandoff, PlanOutcome, TaskFacts};
+use cynode_wire::handoff::{
+    DecidedBy, Handoff, HandoffContext, PlanAnswer, PlanHandoff, PlanOutcome, TaskFacts,
+};
 use serde_json::{Value, json};
 use tracing::debug;
 
+use super::project::{Known, known};
 use crate::AgentError;
 use crate::brain::decisions::{
     AssessScope, Classify, IdentifyComponents, PlanSteps, Planned, RefineCriteria, Scope,
@@ -25,11 +28,12 @@ pub(crate) async fn plan(
         request: body.prompt.clone(),
         criteria: task.map(prose).unwrap_or_default(),
         expected_outputs: body.expected_outputs.clone(),
+        max_commands: work.brain.max_steps(),
     };
     let planned = work.think(&question).await?;
     let by_rule = work.decisions.iter().all(|record| record.by == DecidedBy::Rule);
     if let (Some(task), false) = (task, by_rule) {
-        decompose(&mut work, task, &body.prompt).await?;
+        decompose(&mut work, (&handoff.context, task), &body.prompt).await?;
     }
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
@@ -54,10 +58,14 @@ fn prose(task: &TaskFacts) -> Vec<String> {
 }
 
 /// Writes the components of big work down, where it has more than one.
-async fn decompose(work: &mut Work, task: &TaskFacts, prompt: &str) -> Result<(), AgentError> {
+async fn decompose(
+    work: &mut Work,
+    (context, task): (&HandoffContext, &TaskFacts),
+    prompt: &str,
+) -> Result<(), AgentError> {
     let request = prompt.to_owned();
-    let kind = work.think(&Classify { request: request.clone(), has_brief: false }).await?.kind;
-    let project = String::new();
+    let Known { has_brief, words: project } = known(work, context, task).await?;
+    let kind = work.think(&Classify { request: request.clone(), has_brief }).await?.kind;
     let scoped = work.think(&AssessScope { request: request.clone(), kind, project }).await?;
     if scoped.scope < Scope::Medium {
         return Ok(());
@@ -70,8 +78,8 @@ async fn decompose(work: &mut Work, task: &TaskFacts, prompt: &str) -> Result<()
     let arguments = json!({ "task_id": task.id, "components": parts.components });
     match tools::call::<Value>(work.tools.as_ref(), "apmas_create_plan", arguments).await {
         // A task that has a plan already keeps it: planning may be asked for twice.
-        Err(AgentError::Tool { message, .. }) => {
-            debug!(task.id = %task.id, "task {} keeps its plan: {message}", task.id);
+        Err(error) if error.is_conflict() => {
+            debug!(task.id = %task.id, "task {} keeps its plan: {error}", task.id);
             Ok(())
         }
         other => other.map(drop),
@@ -100,8 +108,8 @@ async fn refine(
     }
     match tools::call::<Value>(work.tools.as_ref(), "db.task.update", arguments).await {
         // Whoever changed it in the meantime knows better; what a rule can check is checked anyway.
-        Err(AgentError::Tool { message, .. }) => {
-            debug!(task.id = %task.id, "task {} keeps its criteria: {message}", task.id);
+        Err(error) if error.is_conflict() => {
+            debug!(task.id = %task.id, "task {} keeps its criteria: {error}", task.id);
             Ok(())
         }
         other => other.map(drop),

@@ -30,7 +30,7 @@ pub(crate) async fn scheduled_run(
     } else {
         format!("{} made {}", body.schedule, names.join(", "))
     };
-    Ok(ActedAnswer { summary, tasks: made, decisions: work.decisions })
+    Ok(ActedAnswer { summary, tasks: made, needs_person: None, decisions: work.decisions })
 }
 
 /// What the tool answers: what was made now, or what had been made before.

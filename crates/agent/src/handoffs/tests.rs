@@ -1,5 +1,6 @@
 //! Handoffs against tools that follow a script; no model is there.
 
+use cynode_client::McpError;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::{Action, Ending};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::script::{Shelf, refused, tool_error, work};
 
-const ID: &str = "0193a4b2-0000-7000-8000-000000000001";
+pub(super) const ID: &str = "0193a4b2-0000-7000-8000-000000000001";
 
 fn context(preferences: &Value) -> HandoffContext {
     serde_json::from_value(json!({
@@ -27,7 +28,7 @@ fn context(preferences: &Value) -> HandoffContext {
     .unwrap()
 }
 
-fn handoff<B>(body: B) -> Handoff<B> {
+pub(super) fn handoff<B>(body: B) -> Handoff<B> {
     Handoff { context: context(&json!({})), body }
 }
 
@@ -88,6 +89,38 @@ async fn a_request_that_nobody_can_plan_becomes_a_question() {
     assert!(answer.decisions[0].reason.contains("no model is configured"));
 }
 
+#[tokio::test]
+async fn what_the_files_of_a_task_tell_of_its_project_is_thought_about_first() {
+    let guide = "# Overview\nOne page.\n# Commands\n```sh\nmake test\n```\n";
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, guide);
+    let files = json!({ "items": [{ "path": "PROJECT-BRIEF.md" }, { "path": "CLAUDE.md" }] });
+    let shelf = Shelf::new([
+        ("artifact.list", Ok(files)),
+        ("artifact.get", Ok(json!({ "content_bytes_base64": encoded }))),
+    ]);
+
+    let answer = plan(work(&shelf, None), &request("Make it nice")).await.unwrap();
+
+    let decided: Vec<_> = answer.decisions.iter().map(|d| (d.purpose.as_str(), d.by)).collect();
+    assert_eq!(decided[1], ("analyse_codebase", DecidedBy::Rule), "it describes itself");
+    assert_eq!(decided[2], ("classify", DecidedBy::Rule));
+    assert!(answer.decisions[2].reason.contains("project brief"), "{:?}", answer.decisions[2]);
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_be_written_down_for_now_fails_so_that_it_is_tried_again() {
+    let away =
+        || McpError::Tool { kind: "service_unavailable".to_owned(), message: "later".to_owned() };
+    let mut handoff = request("run `make`");
+    let task = handoff.context.task.as_mut().unwrap();
+    task.acceptance_criteria = vec![Criterion::Text { description: "out.txt exists".to_owned() }];
+    let shelf = Shelf::new([("db.task.update", Err(away()))]);
+
+    let failed = plan(work(&shelf, None), &handoff).await.unwrap_err();
+
+    assert!(failed.may_retry(), "{failed}");
+}
+
 fn verification(code: i32) -> Handoff<VerifyHandoff> {
     handoff(VerifyHandoff {
         job_id: ID.parse().unwrap(),
@@ -122,23 +155,34 @@ async fn an_analyst_is_asked_for_through_its_tool_and_a_no_leaves_criteria_unche
 async fn an_analyst_writes_a_finding_about_each_criterion() {
     let finding = json!({
         "id": ID, "task_id": ID, "run_id": null, "job_id": null, "step_index": 0,
-        "status": "needs_clarification", "severity": "warning", "message": "m", "location": null,
+        "status": "fail", "severity": "error", "message": "m", "location": null,
         "suggestion": null, "agent_type": "pa", "token_id": null, "user_id": ID,
         "created_at": "2026-11-15T12:00:00Z",
     });
     let shelf = Shelf::new([("db.finding.create", Ok(finding))]);
 
-    let answer = analyse(work(&shelf, None), &verification(0)).await.unwrap();
+    let answer = analyse(work(&shelf, None), &verification(1)).await.unwrap();
 
-    assert_eq!(answer.status, FindingStatus::NeedsClarification);
+    assert_eq!(answer.status, FindingStatus::Fail);
     assert_eq!(answer.findings.len(), 1);
     let (tool, written) = &shelf.called()[0];
     assert_eq!(tool, "db.finding.create");
     assert_eq!(
         (&written["location"], &written["severity"]),
-        (&json!("criterion/0"), &json!("warning"))
+        (&json!("criterion/0"), &json!("error"))
     );
     assert!(written["message"].as_str().unwrap().starts_with("it shines: "));
+}
+
+#[tokio::test]
+async fn an_analyst_without_a_model_finds_nothing_and_asks_nobody() {
+    let shelf = Shelf::new([]);
+
+    let answer = analyse(work(&shelf, None), &verification(0)).await.unwrap();
+
+    assert!(answer.findings.is_empty() && shelf.names().is_empty());
+    let decided = answer.decisions.last().unwrap();
+    assert!(decided.reason.contains("no model is configured"), "{decided:?}");
 }
 
 #[tokio::test]
@@ -167,12 +211,18 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
     assert_eq!(shelf.called(), [wanted], "one call makes all or nothing");
 }
 
+pub(super) fn report_of(report: Report) -> AgentReportHandoff {
+    let (report_id, component) = (ID.parse().unwrap(), Some("auth".to_owned()));
+    AgentReportHandoff { report_id, from: "developer".to_owned(), component, report }
+}
+
 #[tokio::test]
 async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
     let blocker = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
-    let body =
-        AgentReportHandoff { from: "developer".to_owned(), report: Report::WorkBlocked(blocker) };
-    let reports = |n: usize| Ok(json!({ "items": vec![json!({ "type": "work_blocked" }); n] }));
+    let body = report_of(Report::WorkBlocked(blocker));
+    let reports = |n: usize| {
+        Ok(json!({ "items": vec![json!({ "kind": "report", "type": "work_blocked" }); n] }))
+    };
 
     for (earlier, told) in [(1, "continue"), (2, "reduce_scope"), (3, "pause")] {
         let shelf = Shelf::new([("db.message.list", reports(earlier))]);

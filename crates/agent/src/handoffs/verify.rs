@@ -21,7 +21,7 @@ pub(crate) async fn verify(
     let body = &handoff.body;
     let Some(task) = &handoff.context.task else {
         let (tool, message) = (ANALYST.to_owned(), "the handoff names no task".to_owned());
-        return Err(AgentError::Tool { tool, message });
+        return Err(AgentError::Tool { tool, kind: "no_task".to_owned(), message });
     };
     let arguments = json!({ "task_id": task.id, "job_id": body.job_id });
     let outcome = match work.tools.call(ANALYST, &arguments).await {

@@ -87,7 +87,8 @@ impl Analysts {
             None => {
                 seats.insert(case.job, Seat::Asking);
                 let (analysts, case) = (self.clone(), case.clone());
-                self.background.spawn("verification", async move { analysts.ask(&case).await });
+                self.background
+                    .spawn_until_ending("verification", async move { analysts.ask(&case).await });
                 None
             }
         }
@@ -173,7 +174,8 @@ fn judged(found: &cynode_store::Finding) -> Finding {
     let status = match found.status {
         Found::Pass => FindingStatus::Pass,
         Found::Fail => FindingStatus::Fail,
-        Found::NeedsClarification => FindingStatus::Unchecked,
+        // It looked, and asks: that is not the same as nobody having looked.
+        Found::NeedsClarification => FindingStatus::Unclear,
     };
     let suggestion = found.suggestion.clone().filter(|_| status == FindingStatus::Fail);
     Finding { rule: BY_ANALYST.to_owned(), status, message: found.message.clone(), suggestion }
@@ -226,14 +228,26 @@ mod tests {
 
     #[test]
     fn what_nobody_judged_stays_unchecked_and_says_why() {
-        let some = BTreeMap::from([(0, found(Found::NeedsClarification))]);
+        let some = BTreeMap::from([(0, found(Found::Pass))]);
 
         let verdict = merged(by_rule(), &some, Some("no model is configured"));
 
         assert_eq!(verdict.status, VerdictStatus::Pass);
         let unchecked: Vec<_> =
             verdict.findings.iter().filter(|f| f.status == FindingStatus::Unchecked).collect();
-        assert_eq!(unchecked.len(), 2);
-        assert_eq!(unchecked[1].message, "it is short (no model is configured)");
+        assert_eq!(unchecked.len(), 1);
+        assert_eq!(unchecked[0].message, "it is short (no model is configured)");
+    }
+
+    #[test]
+    fn an_analyst_who_asks_lets_nothing_pass() {
+        let asked =
+            BTreeMap::from([(0, found(Found::NeedsClarification)), (1, found(Found::Pass))]);
+
+        let verdict = merged(by_rule(), &asked, None);
+
+        assert_eq!(verdict.status, VerdictStatus::Unclear);
+        let unclear: Vec<_> = verdict.unclear().collect();
+        assert_eq!((unclear.len(), unclear[0].message.as_str()), (1, "seen"));
     }
 }

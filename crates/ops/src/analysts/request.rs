@@ -32,7 +32,7 @@ impl Analysts {
             seats.insert(job, Seat::Looking);
         }
         let analysts = self.clone();
-        self.background.spawn("analyst", async move {
+        self.background.spawn_until_ending("analyst", async move {
             let outcome = analysts.work(&subject, body).await;
             analysts.ended(job, outcome);
         });
@@ -74,7 +74,7 @@ impl Analysts {
     }
 
     /// Waits for room, and has one analyst work to its end.
-    async fn work(&self, subject: &Subject, body: VerifyHandoff) -> Result<(), String> {
+    async fn work(&self, subject: &Subject, body: VerifyHandoff) -> Result<AnalystAnswer, String> {
         let Ok(_room) = self.room.acquire().await else {
             return Err("the process stops".to_owned());
         };
@@ -91,12 +91,15 @@ impl Analysts {
             open.decided(answer.decisions.clone());
         }
         open.close().await;
-        answer.map(drop)
+        answer
     }
 
-    fn ended(&self, job: JobId, outcome: Result<(), String>) {
+    fn ended(&self, job: JobId, outcome: Result<AnalystAnswer, String>) {
         let seat = match outcome {
-            Ok(()) => "the analyst did not judge it".to_owned(),
+            Ok(answer) => {
+                let why = answer.decisions.last().map(|decided| format!(": {}", decided.reason));
+                format!("the analyst did not judge it{}", why.unwrap_or_default())
+            }
             Err(reason) => {
                 tracing::warn!(job.id = %job, "an analyst failed: {reason}");
                 format!("the analyst failed: {reason}")

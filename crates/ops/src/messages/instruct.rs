@@ -16,6 +16,7 @@ use super::{
     open_task,
 };
 use crate::Caller;
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 /// How many instructions one answer carries.
@@ -104,8 +105,8 @@ pub(crate) async fn give(
         subtype: instruction.kind.as_str().to_owned(),
         component: None,
         work_unit: instruction.work_unit,
-        content: instruction.text,
-        payload: instruction.context,
+        content: instruction.text.without_secrets(),
+        payload: instruction.context.without_secrets(),
         idempotency_key: instruction.key.unwrap_or_else(|| format!("id:{id}")),
         created_at: now,
     };
@@ -123,7 +124,8 @@ pub(crate) async fn give(
     }
     tx.message_insert(&message).await?;
     announce(tx, task, &message).await?;
-    Ok(Message { sent: message, delivered_at: None, acknowledged_at: None, processed_at: None })
+    let (delivered_at, acknowledged_at, processed_at, given_up) = (None, None, None, None);
+    Ok(Message { sent: message, delivered_at, acknowledged_at, processed_at, given_up })
 }
 
 fn is_same(before: &Message, new: &NewMessage) -> bool {

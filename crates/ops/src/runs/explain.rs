@@ -314,6 +314,7 @@ const fn word(status: FindingStatus) -> &'static str {
         FindingStatus::Pass => "met",
         FindingStatus::Fail => "not met",
         FindingStatus::Unchecked => "not checked",
+        FindingStatus::Unclear => "not clear: a person says",
     }
 }
 

@@ -1,13 +1,14 @@
 //! The reconciler of schedules: sleeps until something is due, and deals with it.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{DueStore, Error, ScheduleRun, ScheduleRunStore, Store};
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::due::note_due;
 use super::work::{LEASE_MS, Work};
@@ -47,7 +48,7 @@ impl Scheduler {
             let room = AT_ONCE.saturating_sub(working.len());
             let wait = match self.take(room).await {
                 Ok((runs, wait)) => {
-                    working.extend(runs.into_iter().map(|run| self.work.deal(run)));
+                    working.extend(runs.into_iter().map(|run| self.survive(run)));
                     wait
                 }
                 Err(error) => {
@@ -60,6 +61,15 @@ impl Scheduler {
                 Some(()) = working.next(), if !working.is_empty() => {}
                 _ = listener.wait(Instant::now() + wait) => {}
             }
+        }
+    }
+
+    /// Deals with a run. A fault of ours in one of them ends neither the others nor the process; the run
+    /// is taken up again when its claim has run out, a few times.
+    async fn survive(&self, run: ScheduleRun) {
+        let id = run.id;
+        if AssertUnwindSafe(self.work.deal(run)).catch_unwind().await.is_err() {
+            error!(schedule.run = %id, "dealing with the run {id} of a schedule panicked");
         }
     }
 

@@ -12,6 +12,7 @@ use cynode_store::{
 use cynode_wire::handoff::ScheduledRunHandoff;
 use cynode_wire::tasks::CreateTask;
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::events::{clean, ran};
@@ -26,6 +27,10 @@ const RENEW_EVERY: Duration = Duration::from_secs(3);
 const TRIES_AWAY: u32 = 20;
 /// How often a run is tried that the project manager begins and fails at, other tries not counted.
 const TRIES_FAILED: u32 = 3;
+/// How often a run is taken up that whoever dealt with it left without a word.
+const TRIES_LOST: u32 = 4;
+/// The pause before a renewal that the database did not take is tried again.
+const RENEW_AGAIN: Duration = Duration::from_secs(1);
 /// The first pause; each further one is twice as long.
 const BACKOFF_MS: i64 = 1000;
 const LONGEST_BACKOFF_MS: i64 = 60_000;
@@ -60,7 +65,7 @@ impl Reason {
     /// How often it was tried for this reason, this time included, and how often it is tried at most.
     fn tries(self, run: &ScheduleRun) -> (u32, u32) {
         match self {
-            Self::Away => (run.attempts.saturating_sub(run.failures), TRIES_AWAY),
+            Self::Away => (run.put_off.saturating_add(1), TRIES_AWAY),
             Self::Failed => (run.failures + 1, TRIES_FAILED),
             Self::Lost => (0, u32::MAX),
         }
@@ -105,6 +110,12 @@ impl Work {
     ) -> Result<Outcome, Error> {
         if let Some(summary) = self.made_before(run).await? {
             return Ok(Outcome::Ended(ScheduleRunStatus::Done, summary));
+        }
+        if run.lost() >= TRIES_LOST {
+            let why = format!(
+                "given up: {TRIES_LOST} times whoever dealt with it stopped before its end"
+            );
+            return Ok(Outcome::failed(why));
         }
         if !schedule.is_enabled && !run.is_manual {
             let why = "the schedule was paused".to_owned();
@@ -207,12 +218,19 @@ impl Work {
         }
     }
 
-    /// Renews the claim until it is lost.
+    /// Renews the claim until it is lost. A database that is away for a moment does not end the work:
+    /// the claim lasts longer than that.
     async fn keep_on(&self, claim: ScheduleClaim) -> Result<(), Error> {
+        let lease = Duration::from_millis(LEASE_MS.unsigned_abs());
+        let (mut until, mut pause) = (Instant::now() + lease, RENEW_EVERY);
         loop {
-            tokio::time::sleep(RENEW_EVERY).await;
-            if !self.keep(claim).await? {
-                return Ok(());
+            tokio::time::sleep(pause).await;
+            pause = RENEW_EVERY;
+            match self.keep(claim).await {
+                Ok(true) => until = Instant::now() + lease,
+                Ok(false) => return Ok(()),
+                Err(_) if Instant::now() < until => pause = RENEW_AGAIN,
+                Err(error) => return Err(error),
             }
         }
     }

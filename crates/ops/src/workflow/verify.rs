@@ -14,7 +14,7 @@ use cynode_domain::ids::RunId;
 use cynode_domain::job::Ending;
 use cynode_domain::policy::Principal;
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::{self, BY_ANALYST, Verdict};
+use cynode_domain::verdict::{self, BY_ANALYST, CLARIFIES_SINCE, Verdict, VerdictStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
     ArtifactStore, Effect, Finder, FindingPlace, Job, JobStore, TaskStore, Tx, WorkflowStore,
@@ -239,6 +239,10 @@ async fn conclude(
     }
     let sequence = tx.checkpoint_position(lease.task).await? + 1;
     tx.effect_record(lease.run, sequence, &Effect { key, answer: json!(verdict) }).await?;
+    if verdict.status == VerdictStatus::Unclear {
+        // Only a runner that asks people about it can go on from here.
+        tx.run_raise_version(lease.run, CLARIFIES_SINCE).await?;
+    }
     let task = task_of(tx, lease.task).await?;
     let room = findings::room(tx, lease.task).await?;
     if room < verdict.findings.len() {
@@ -265,6 +269,7 @@ fn on_record(finding: &verdict::Finding) -> CreateFinding {
         verdict::FindingStatus::Pass => (FindingStatus::Pass, Severity::Info),
         verdict::FindingStatus::Fail => (FindingStatus::Fail, Severity::Error),
         verdict::FindingStatus::Unchecked => (FindingStatus::NeedsClarification, Severity::Info),
+        verdict::FindingStatus::Unclear => (FindingStatus::NeedsClarification, Severity::Warning),
     };
     let fit =
         |text: &str| text.chars().filter(|c| *c != '\0').take(findings::MAX_TEXT_CHARS).collect();

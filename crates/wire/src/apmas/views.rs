@@ -66,6 +66,9 @@ pub struct MessageView {
     pub acknowledged_at: Option<DateTime<Utc>>,
     /// When the project manager was done with it.
     pub processed_at: Option<DateTime<Utc>>,
+    /// Why the project manager does not deal with it: a person may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<String>,
 }
 
 /// Something the project manager wants of an agent.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
-use cynode_domain::ids::{FindingId, JobId, ScheduleId, TaskId};
+use cynode_domain::ids::{FindingId, JobId, MessageId, ScheduleId, TaskId};
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::Report;
@@ -155,8 +155,12 @@ pub struct ScheduledRunHandoff {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentReportHandoff {
+    /// The report: what is done about it is done once, however often it is handed over.
+    pub report_id: MessageId,
     /// The role of the agent.
     pub from: String,
+    /// The component that it is about.
+    pub component: Option<String>,
     /// What it reported.
     pub report: Report,
 }
@@ -170,6 +174,9 @@ pub struct ActedAnswer {
     /// The tasks that were made.
     #[serde(default)]
     pub tasks: Vec<TaskId>,
+    /// What only a person can decide about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_person: Option<String>,
     /// What was decided on the way.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,

@@ -4,12 +4,15 @@
 //! A step that is not accepted has failed if its command said so. Where it did not, as with a node
 //! that went away, and no attempt is left, the project manager is asked how the run goes on; it may
 //! want a person to say. Without one the step has failed.
+//!
+//! What an analyst looked at and could not tell, a person is asked: the step is accepted if the person
+//! says that it is met, and not otherwise.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
 use cynode_domain::standstill::Standstill;
-use cynode_domain::verdict::Verdict;
+use cynode_domain::verdict::{Verdict, VerdictStatus};
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::handoff::ContinueWith;
 use cynode_wire::workflow::VerificationView;
@@ -64,6 +67,7 @@ impl Node for VerifyStepResult {
 
     async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Judged, NodeError> {
         let verdict = self.verdict(cx, &input).await?;
+        let verdict = clarified(cx, &input, verdict)?;
         let stands =
             !input.standing.may_retry && Standstill::of(&input.standing.ending, &verdict).is_some();
         let continuation =
@@ -159,6 +163,31 @@ impl On<RunState> for VerifyStepResult {
             state.continuation = judged.continuation;
         }
     }
+}
+
+/// The verdict, with what was not clear settled by a person.
+fn clarified(
+    cx: &NodeCx<'_>,
+    input: &Verification,
+    verdict: Verdict,
+) -> Result<Verdict, NodeError> {
+    if verdict.status != VerdictStatus::Unclear {
+        return Ok(verdict);
+    }
+    let [step, what] = &input.standing.step;
+    let asked = verdict.unclear().map(|finding| finding.message.clone());
+    let question = Question {
+        kind: QuestionKind::Clarification,
+        text: format!("{step}: the analyst could not tell whether its result is right. Is it?"),
+        about: std::iter::once(what.clone()).chain(asked).collect(),
+        accepts: vec![ReplyForm::Yes, ReplyForm::No],
+    };
+    let answer: Answer = cx.ask("clarify", &question)?;
+    if let Some(refusal) = answer.refusal() {
+        return Ok(verdict.settled(false, &refusal));
+    }
+    let by = answer.by.as_deref().unwrap_or("somebody");
+    Ok(verdict.settled(true, &format!("{by} said yes")))
 }
 
 /// What a person is asked about a step that was not accepted.

@@ -144,3 +144,32 @@ async fn a_decision_survives_a_crash_at_every_moment() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_analyst_could_not_tell_a_person_is_asked() {
+    for (reply, outcome, words) in [
+        (Some(Reply::Yes {}), Outcome::Completed, "1 step verified"),
+        (Some(Reply::No {}), Outcome::Failed, "it reads well (ada said no)"),
+        (None, Outcome::Failed, "nobody answered in time"),
+    ] {
+        let goes = Attempt {
+            status: JobStatus::Completed,
+            ending: Ending::Exited { code: 0 },
+            verdict: VerdictStatus::Unclear,
+        };
+        let fake = standing(goes, ContinueWith::Retry);
+
+        let ask = asked(&fake).await;
+        let again = asked(&fake).await;
+        answer(&fake, &ask, reply);
+        drive_to_end(&fake).await;
+
+        let question: Question = serde_json::from_value(ask.question.clone()).unwrap();
+        assert_eq!(question.kind, QuestionKind::Clarification);
+        assert_eq!(question.about, ["1. make", "it reads well"]);
+        assert_eq!((again, fake.calls("continuation")), (ask, 0));
+        let finish = fake.finish().unwrap();
+        assert_eq!((finish.outcome, fake.jobs().len()), (outcome, 1), "{}", finish.summary);
+        assert!(finish.summary.contains(words), "{}", finish.summary);
+    }
+}

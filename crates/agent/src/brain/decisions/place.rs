@@ -74,7 +74,13 @@ impl Decision for PlaceJob {
         }
         self.roomiest().map(|best| {
             let (room, jobs) = (best.room, best.running_jobs);
-            let reason = format!("it has the most room: {jobs} jobs now, {room} more at once");
+            let mut reason = format!("it has the most room: {jobs} jobs now, {room} more at once");
+            if let Some(preferred) = &self.preferred {
+                // A wish that cannot be followed is not passed over in silence.
+                let preferred: String = preferred.chars().take(100).collect();
+                reason +=
+                    &format!("; no node \"{preferred}\", which a preference names, could take it");
+            }
             Self::ruled(&best.node_slug, reason)
         })
     }
@@ -122,6 +128,8 @@ mod tests {
     fn work_is_placed_where_a_preference_says_and_else_where_there_is_most_room() {
         assert_eq!(chosen(Some("a")).node_slug, "a");
         assert_eq!(chosen(Some("nowhere")).node_slug, "b");
+        assert!(chosen(Some("nowhere")).reason.contains("no node \"nowhere\""));
+        assert!(!chosen(None).reason.contains("preference"));
         assert_eq!(chosen(None).node_slug, "b");
         assert!(chosen(None).reason.contains("most room"));
     }

@@ -19,6 +19,14 @@ pub struct PlanSteps {
     pub criteria: Vec<String>,
     /// Files that the last command must leave behind.
     pub expected_outputs: Vec<String>,
+    /// How many commands a model may want; those that the request itself names are not counted.
+    #[serde(default = "most")]
+    pub max_commands: usize,
+}
+
+/// As many as records of before could have.
+const fn most() -> usize {
+    MAX_COMMANDS
 }
 
 /// A plan, or what must be known first.
@@ -80,6 +88,12 @@ impl Decision for PlanSteps {
     }
 
     fn objection(&self, answer: &Planned) -> Option<String> {
+        if answer.commands.len() > self.max_commands {
+            let most = self.max_commands;
+            return Some(format!(
+                "a plan has at most {most} commands; join those that belong together"
+            ));
+        }
         let has_question = !answer.question.trim().is_empty();
         match (answer.commands.is_empty(), has_question) {
             (true, false) => {

@@ -263,7 +263,8 @@ fn after_the_last_round_critical_issues_and_failing_tests_go_to_a_person() {
 }
 
 fn plan(request: &str) -> PlanSteps {
-    PlanSteps { request: request.to_owned(), criteria: vec![], expected_outputs: vec![] }
+    let request = request.to_owned();
+    PlanSteps { request, criteria: vec![], expected_outputs: vec![], max_commands: 2 }
 }
 
 #[test]
@@ -277,6 +278,9 @@ fn a_request_that_names_its_commands_is_planned_by_rule_and_prose_is_asked_about
     assert_eq!(prose.fallback().answer.commands, Vec::<String>::new());
     let both = json!({ "commands": ["make"], "assumptions": [], "question": "why?" });
     assert!(accept(&prose, &both).unwrap_err().contains("not both"));
+    let long = json!({ "commands": ["a", "b", "c"], "assumptions": [], "question": "" });
+    assert!(accept(&prose, &long).unwrap_err().contains("at most 2 commands"));
+    assert_eq!(plan("run `a`, `b` and `c`").by_rule().unwrap().answer.commands.len(), 3);
 }
 
 fn judge(criteria: &[&str], code: i32) -> JudgeCriteria {

@@ -24,6 +24,7 @@ on_each_engine! {
     a_schedule_that_cannot_be_read_is_paused_and_stops_no_other,
     at_most_five_times_of_a_schedule_are_open_whoever_fires_it,
     a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task,
+    a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason,
     two_schedulers_that_look_at_once_fire_a_time_once,
     without_a_project_manager_prose_fails_and_says_what_to_do,
     what_the_project_manager_cannot_do_is_given_up_in_the_end,
@@ -263,6 +264,25 @@ async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task
     let run = clockwork.runs(schedule.id).await.remove(0);
     assert_eq!((run.status, run.attempts, run.manual), (Status::Done, 2, true));
     assert_eq!(clockwork.tasks().await.len(), 1);
+}
+
+async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason() {
+    let clockwork = Clockwork::new().await;
+    let schedule = clockwork.prose().await;
+    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
+    for _ in 0..4 {
+        let store = &clockwork.its.world.store;
+        let claimed: Result<Vec<_>, Error> =
+            store.write(|tx| Box::pin(async move { tx.schedule_run_claim(0, 10).await })).await;
+        assert_eq!(claimed.unwrap().len(), 1);
+    }
+
+    clockwork.activate().await;
+
+    let run = clockwork.runs(schedule.id).await.remove(0);
+    assert_eq!((run.status, run.attempts), (Status::Failed, 5));
+    assert!(run.summary.contains("4 times whoever dealt with it"), "{}", run.summary);
+    assert!(clockwork.manager.handed.lock().unwrap().is_empty());
 }
 
 async fn two_schedulers_that_look_at_once_fire_a_time_once() {

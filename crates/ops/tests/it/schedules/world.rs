@@ -62,7 +62,7 @@ impl ProjectManager for Manager {
             "input_mode": "commands", "commands": [format!("echo {times}")], "project": who.project,
         });
         let all = vec![serde_json::from_value(request).unwrap()];
-        let run = who.schedule_run.unwrap();
+        let run = who.origin.schedule_run.unwrap();
         let made = self.tasks.create_all_for_schedule(&who.caller, run, all).await.unwrap();
         failure.map_or_else(|| Ok(json!({ "summary": "made it", "tasks": [made[0].id] })), Err)
     }

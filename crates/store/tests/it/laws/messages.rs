@@ -3,8 +3,10 @@
 use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{MessageId, TaskId};
 use cynode_store::{
-    Message, MessageFilter, MessageOrder, MessageStore, NewMessage, Store, TaskAgentStore,
+    Began, ClaimedReport, Message, MessageFilter, MessageOrder, MessageStore, NewMessage,
+    ReportClaimStore, Store, TaskAgentStore,
 };
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::task_agents::agent;
@@ -60,8 +62,8 @@ pub(crate) async fn a_message_reads_back_as_it_was_sent(store: Store) {
     let found = look!(world.store, tx => tx.message_get(id).await);
     let by_key = look!(world.store, tx => tx.message_by_key(task, "developer", "k").await);
 
-    let (delivered_at, acknowledged_at, processed_at) = (None, None, None);
-    let whole = Message { sent, delivered_at, acknowledged_at, processed_at };
+    let (delivered_at, acknowledged_at, processed_at, given_up) = (None, None, None, None);
+    let whole = Message { sent, delivered_at, acknowledged_at, processed_at, given_up };
     assert_eq!((found, by_key), (Some(whole.clone()), Some(whole)));
 }
 
@@ -154,4 +156,74 @@ pub(crate) async fn an_instruction_is_delivered_once_and_pending_until_acknowled
     let found = look!(world.store, tx => tx.message_get(first).await).unwrap();
     assert_eq!((found.delivered_at, found.acknowledged_at), (Some(at(3)), Some(at(5))));
     assert_eq!(look!(world.store, tx => tx.message_count_to(task, "developer").await), 2);
+}
+
+const LONG_MS: i64 = 60_000;
+
+/// Claims what waits, whatever only a person can answer left alone.
+async fn claimed(store: &Store) -> Option<ClaimedReport> {
+    let people = ["needs_clarification", "request_human_input"];
+    change!(store, tx => tx.report_claim(LONG_MS, people).await)
+}
+
+pub(crate) async fn a_report_is_claimed_by_one_and_only_the_last_claim_counts(store: Store) {
+    let world = World::new(store).await;
+    let sent = report(world.task("t").await, "1");
+    add(&world.store, &sent).await;
+
+    let all = join_all((0..8).map(|_| claimed(&world.store))).await;
+    let mut all: Vec<_> = all.into_iter().flatten().collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    let first = all.remove(0);
+    assert_eq!((first.message.sent.id, first.begun), (sent.id, 1));
+    let claim = first.claim;
+    assert!(change!(world.store, tx => tx.report_put_off(claim, 0, Began::Yes).await));
+    let second = claimed(&world.store).await.unwrap();
+    assert_eq!(second.begun, 2);
+    let kept = second.claim;
+
+    assert!(!change!(world.store, tx => tx.report_keep(claim, LONG_MS).await), "it is lost");
+    assert!(!change!(world.store, tx => tx.report_end(claim, at(5)).await));
+    assert!(change!(world.store, tx => tx.report_keep(kept, LONG_MS).await));
+    assert!(change!(world.store, tx => tx.report_end(kept, at(5)).await));
+    assert!(!change!(world.store, tx => tx.report_end(kept, at(6)).await));
+    assert_eq!(claimed(&world.store).await, None);
+}
+
+pub(crate) async fn reports_of_a_task_are_claimed_one_after_the_other(store: Store) {
+    let world = World::new(store).await;
+    let (task, other) = (world.task("t").await, world.task("u").await);
+    let asks = NewMessage { subtype: "request_human_input".to_owned(), ..report(task, "0") };
+    let sent = [report(task, "1"), report(task, "2"), report(other, "3")];
+    for message in [&asks].into_iter().chain(&sent) {
+        add(&world.store, message).await;
+    }
+
+    let first = claimed(&world.store).await.unwrap();
+    let elsewhere = claimed(&world.store).await.unwrap();
+
+    assert_eq!(first.message.sent.id, sent[0].id, "what a person answers is left alone");
+    assert_eq!(elsewhere.message.sent.id, sent[2].id);
+    assert_eq!(claimed(&world.store).await, None);
+    let claim = first.claim;
+    change!(world.store, tx => tx.report_end(claim, at(5)).await);
+    assert_eq!(claimed(&world.store).await.map(|next| next.message.sent.id), Some(sent[1].id));
+}
+
+pub(crate) async fn a_report_that_is_given_up_says_why_and_is_claimed_no_more(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let sent = report(task, "1");
+    add(&world.store, &sent).await;
+    let away = claimed(&world.store).await.unwrap().claim;
+    assert!(change!(world.store, tx => tx.report_put_off(away, 0, Began::No).await));
+    let again = claimed(&world.store).await.unwrap();
+    assert_eq!(again.begun, 1, "where nobody was there, nothing was begun");
+    let (claim, id) = (again.claim, sent.id);
+
+    assert!(change!(world.store, tx => tx.report_give_up(claim, "it died of it").await));
+
+    assert_eq!(claimed(&world.store).await, None);
+    let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
+    assert_eq!((found.given_up.as_deref(), found.processed_at), (Some("it died of it"), None));
 }

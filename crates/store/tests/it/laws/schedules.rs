@@ -202,6 +202,7 @@ pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(s
     let first = change!(world.store, tx => tx.schedule_run_claim(0, 1).await).remove(0);
     let second = claimed(&world.store).await.remove(0);
     assert_eq!((first.id, first.attempts, second.attempts), (second.id, 1, 2));
+    assert_eq!((first.lost(), second.lost()), (0, 1), "nobody said what came of the first");
     let (old, new) = (claim(&first), claim(&second));
     let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
 
@@ -233,6 +234,8 @@ pub(crate) async fn a_schedules_run_that_is_put_off_is_claimed_again_when_its_ti
 
     assert_eq!((second.id, second.attempts), (first.id, 2));
     assert_eq!((second.summary.as_str(), second.failures), ("nobody is there", 1));
+    assert_eq!(second.put_off, 1, "what was put off has not failed");
+    assert_eq!(second.lost(), 0);
 }
 
 pub(crate) async fn a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open(store: Store) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::{Finding, Verdict, VerdictStatus};
+use cynode_domain::verdict::{Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
 use cynode_wire::steering::{AskPerson, SavedView};
@@ -175,7 +175,11 @@ impl RunCalls for Fake {
         self.moment(Moment::AfterVerify).await;
         let met = status == VerdictStatus::Pass;
         let code = if met { 0 } else { 3 };
-        let finding = Finding::of("exit_code", met, format!("the command exited with code {code}"));
+        let finding = if status == VerdictStatus::Unclear {
+            Finding { status: FindingStatus::Unclear, ..Finding::unchecked("it reads well") }
+        } else {
+            Finding::of("exit_code", met, format!("the command exited with code {code}"))
+        };
         Ok(Verdict { status, findings: vec![finding], recommended_actions: vec![] }.into())
     }
 

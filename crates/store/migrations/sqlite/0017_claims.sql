@@ -1,0 +1,12 @@
+-- Reports are claimed by one orchestrator at a time. The number of turns tells holders of a claim apart: who has an
+-- older one writes nothing more. What was begun is counted before it begins, so that a report that ends whoever
+-- deals with it is given up after a few times, with the reason.
+ALTER TABLE agent_messages ADD COLUMN claimed_until INTEGER;
+ALTER TABLE agent_messages ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agent_messages ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agent_messages ADD COLUMN given_up TEXT;
+
+-- How often a run of a schedule was put off because nobody was there. What was claimed, has not failed and was not
+-- put off was left behind by somebody who died.
+ALTER TABLE schedule_runs ADD COLUMN put_off INTEGER NOT NULL DEFAULT 0;
+UPDATE schedule_runs SET put_off = attempts - failures WHERE ended_at IS NULL;
