@@ -116,19 +116,19 @@ mod tests {
     fn a_refusal_says_what_was_spent_and_what_the_call_may_cost() {
         let set = settings(&[("budget.run_usd", json!(0.5)), ("budget.day_usd", json!(2))]);
         let budget = Budget::new(&set, &Routing::default());
-        let fault = |run, day, most| budget.fault(Spent { run: Some(run), day }, most);
+        let fault = |run, day, most| budget.fault(Spent { run, day }, most);
 
         assert_eq!(
-            fault(500_000, 0, 1),
+            fault(Some(500_000), 0, 1),
             "the budget of this run is spent: 0.500000 of 0.500000 USD (budget.run_usd)"
         );
         assert_eq!(
-            fault(0, 1_500_000, 500_001),
+            fault(None, 1_500_000, 500_001),
             "the budget of today has no room for this call: 1.500000 of 2.000000 USD are spent or \
              set aside, and it may cost 0.500001 (budget.day_usd); with a smaller max_tokens it \
              costs less"
         );
-        assert!(fault(400_000, 0, 100_001).contains("this run has no room"));
+        assert!(fault(Some(400_000), 0, 100_001).contains("this run has no room"));
     }
 
     #[test]

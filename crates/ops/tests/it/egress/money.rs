@@ -113,7 +113,7 @@ pub(super) async fn streams_that_nobody_reads_to_their_end_use_up_the_budget(wor
 
 pub(super) async fn a_provider_that_does_not_count_is_charged_for_what_it_said(world: World) {
     let body = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "x".repeat(300)}}]});
-    far(&world, Answer::raw("application/json", &body.to_string())).await;
+    let _provider = far(&world, Answer::raw("application/json", &body.to_string())).await;
 
     let answer = world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
 
