@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::ids::{ThreadId, TraceId};
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_ops::Signals;
-use cynode_ops::agents::AgentError;
+use cynode_ops::agents::{AgentError, TokenOrigin};
+use cynode_ops::egress::Inference;
 use cynode_ops::groups::Groups;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager, Subject,
@@ -36,6 +38,7 @@ on_each_engine! {
     a_timeout_names_all_the_time_that_was_given,
     what_is_handed_over_is_given_up_when_the_process_stops,
     a_handoff_changes_nothing_that_calls_are_decided_by,
+    whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace,
 }
 
 /// When a test gives up that is about giving up.
@@ -151,6 +154,7 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     let context = &handed["context"];
     assert_eq!(context["user"]["handle"], "bob");
     assert_eq!(context["task"]["id"], json!(handing.its.task.id));
+    assert_eq!(context["task"]["status"], "queued", "the word that tools use");
     assert!(context["project"]["slug"].is_string(), "{context:#}");
     assert!(context["preferences"]["sources"].is_object(), "{context:#}");
     assert!(context["skill"].as_str().unwrap().contains("CyNode"));
@@ -331,4 +335,20 @@ async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
 
     assert!(matches!(refused, HandoffError::Invalid(_)), "{refused}");
     assert!(handing.handed().is_empty());
+}
+
+async fn whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace() {
+    let handing = Handing::to(Scripted::default()).await;
+    let (thread, trace) = (ThreadId::generate(), TraceId::generate());
+    let subject = Subject { thread: Some(thread), ..handing.subject() };
+    let subject = Subject { trace_id: trace.to_string(), ..subject };
+
+    let _open = handing.handoffs.chat(&subject, hello()).await.unwrap();
+    let token = token_of(&handing.handed()[0]);
+    let identity = handing.its.world.agents.authenticate(&token).await.unwrap();
+    let asks = Inference::of_agent(&identity, "chat", "another trace");
+
+    let origin = TokenOrigin { schedule_run: None, thread: Some(thread), trace: Some(trace) };
+    assert_eq!(identity.origin, origin);
+    assert_eq!((asks.thread, asks.trace_id), (Some(thread), trace.to_string()));
 }
