@@ -122,7 +122,9 @@ fn keyed() -> [(String, Only); 7] {
         (r#"(?i);\s*pwd=(?P<secret>[^\s"'\\&,;()=]+)"#.to_owned(), Only::NotAPlaceholder),
         // password: …, in YAML, headers and messages.
         (
-            format!(r#"(?i){KEY}:\s*["']?(?P<secret>[^\s"'\\,;:()<>&}}\]][^\s"'\\,;()<>&]{{3,}})"#),
+            format!(
+                r#"(?i){KEY}:\s*["'`]?(?P<secret>[^\s"'`\\,;:()<>&}}\]][^\s"'`\\,;()<>&]{{3,}})"#
+            ),
             Only::NotAWord,
         ),
         // --password …, in command lines.

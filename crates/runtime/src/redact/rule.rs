@@ -81,9 +81,12 @@ impl Rule {
     }
 }
 
-/// `$TOKEN`, `{token}`, `<token>` and what stands for something left out.
+/// `$TOKEN`, `{token}`, `<token>`, what stands for something left out, words of programs for nothing, and
+/// where programs look a secret up.
 fn is_placeholder(text: &str) -> bool {
-    text.starts_with(['$', '{', '<', '%', '…', '*']) || text.starts_with("...")
+    text.starts_with(['$', '{', '<', '%', '…', '*'])
+        || ["...", "os.", "process.env"].iter().any(|begin| text.starts_with(begin))
+        || ["None", "null", "nil", "undefined", "true", "false"].contains(&text)
 }
 
 /// Letters of one case (or capitalised), as words are; also with dots, dashes or underscores

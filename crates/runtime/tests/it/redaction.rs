@@ -63,6 +63,19 @@ fn the_sorts_of_several_secrets_are_each_named_once() {
     assert!(kinds.is_superset(&expected), "{kinds:?}");
 }
 
+/// Code of other languages, configuration, logs and prose, which speak of passwords without holding one.
+const ORDINARY: &str = include_str!("ordinary.txt");
+
+#[test]
+fn hardly_any_line_of_other_languages_and_prose_is_taken_for_a_secret() {
+    let lines: Vec<&str> = ORDINARY.lines().filter(|line| !line.trim().is_empty()).collect();
+    let taken: Vec<&str> = lines.iter().copied().filter(|line| redact(line) != *line).collect();
+    let (count, all) = (taken.len(), lines.len());
+    eprintln!("{count} of {all} foreign lines were taken for secrets:\n{}", taken.join("\n"));
+
+    assert!(all > 90 && count <= 1, "{count} of {all}");
+}
+
 #[test]
 fn hardly_any_line_of_our_own_sources_and_documents_is_taken_for_a_secret() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
