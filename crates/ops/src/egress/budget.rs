@@ -156,8 +156,8 @@ mod tests {
         ) {
             let settings = settings(&[("budget.day_usd", json!(set)), ("budget.run_usd", json!(set))]);
             let strict = Budget::new(&settings, &Routing::default()).limits(midnight());
-            let (day_usd, run_usd) = (Some(wanted), Some(wanted));
-            let routing = Routing { day_usd, run_usd, ..Routing::default() };
+            let (run_usd, day_usd) = (Some(wanted), Some(wanted));
+            let routing = Routing { run_usd, day_usd, ..Routing::default() };
             let both = Budget::new(&settings, &routing).limits(midnight());
 
             prop_assert!(both.since <= strict.since && both.run <= strict.run);
