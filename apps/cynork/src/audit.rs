@@ -102,9 +102,7 @@ pub(crate) async fn run(command: AuditCommand, app: &mut App) -> Result<(), Fail
                 AuditQuery { limit: Some(args.limit), cursor: args.cursor, ..query(args.filter) };
             let page = app.session.call(async |client| client.call_list(&query).await).await?;
             app.out.show(&page, |page, look| render_all(&page.items, look))?;
-            if let Some(cursor) = &page.next_cursor {
-                app.out.say(&format!("more: --cursor {cursor}"));
-            }
+            history::more(page.next_cursor.as_deref(), app);
             Ok(())
         }
         AuditCommand::Get { call } => {
@@ -128,9 +126,7 @@ async fn chats(user_id: Option<UserId>, page: PageQuery, app: &mut App) -> Resul
     let query = ChatRecordQuery { user_id, limit, cursor };
     let page = app.session.call(async |client| client.chat_records(&query).await).await?;
     app.out.show(&page, |page, look| render_chats(&page.items, look))?;
-    if let Some(cursor) = &page.next_cursor {
-        app.out.say(&format!("more: --cursor {cursor}"));
-    }
+    history::more(page.next_cursor.as_deref(), app);
     Ok(())
 }
 

@@ -7,16 +7,18 @@ mod replay;
 use clap::{Args, Subcommand};
 use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
+use cynode_wire::page::PageQuery;
 
 use self::call::CallCommand;
 use self::decisions::DecisionsArgs;
 use self::replay::ReplayArgs;
 use crate::app::App;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, runs, table, task};
+use crate::{age, history, runs, table, task};
 
-/// What models were asked, and what it cost.
+/// What models were asked and what it cost, and what the project manager decided.
 #[derive(Debug, Subcommand)]
 pub enum BrainCommand {
     /// List calls to models, newest first, and what all of them cost; or show one.
@@ -48,9 +50,9 @@ pub struct CallsArgs {
     /// Those for this purpose, such as chat or plan.
     #[arg(long)]
     purpose: Option<String>,
-    /// How many at most, 1 to 200.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u32,
+    /// How much of it.
+    #[command(flatten)]
+    page: HistoryArgs,
 }
 
 /// Does what the command says.
@@ -74,10 +76,12 @@ async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
         Some(task) => Some(task::id_of(app, task).await?),
         None => None,
     };
-    let query =
-        InferenceQuery { run, task, purpose: args.purpose, limit: Some(args.limit), cursor: None };
+    let PageQuery { limit, cursor } = args.page.page();
+    let query = InferenceQuery { run, task, purpose: args.purpose, limit, cursor };
     let view = app.session.call(async |client| client.inference_list(&query).await).await?;
-    app.out.show(&view, render)
+    app.out.show(&view, render)?;
+    history::more(view.calls.next_cursor.as_deref(), app);
+    Ok(())
 }
 
 fn render(view: &InferencesView, look: Look) -> String {

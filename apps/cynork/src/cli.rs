@@ -26,6 +26,7 @@ use crate::skills::SkillsCommand;
 use crate::task::TaskCommand;
 use crate::token::TokenCommand;
 use crate::tools::ToolsCommand;
+use crate::users::UsersCommand;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -138,7 +139,7 @@ pub enum Command {
     /// Why something is allowed or not.
     #[command(subcommand)]
     Access(AccessCommand),
-    /// The record of every tool call: who called what, and what came of it.
+    /// The record of tool calls, chats and changes of access: who did what, and what came of it.
     #[command(subcommand)]
     Audit(AuditCommand),
     /// See which models there are, and say who offers them.
@@ -147,9 +148,12 @@ pub enum Command {
     /// Credentials for model providers: secrets go in, sealed, and never come out.
     #[command(subcommand, visible_alias = "credentials")]
     Creds(CredsCommand),
-    /// What models were asked, and what it cost.
+    /// What models were asked and what it cost, and what the project manager decided.
     #[command(subcommand)]
     Brain(BrainCommand),
+    /// Make users.
+    #[command(subcommand, visible_alias = "user")]
+    Users(UsersCommand),
     /// Groups of users: who is in them.
     #[command(subcommand, visible_alias = "group")]
     Groups(GroupsCommand),

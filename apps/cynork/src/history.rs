@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::out::Look;
 use crate::{age, table};
 
-/// How much of a history to show.
+/// How much of a record to show.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// How many changes, 1 to 200.
+    /// How many, 1 to 200.
     #[arg(short, long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: u32,
     /// Go on where the page before ended.
@@ -31,10 +31,15 @@ impl HistoryArgs {
 /// Shows a page of changes, and how to see those before them.
 pub(crate) fn show(page: &Page<ChangeView>, app: &App) -> Result<(), Failure> {
     app.out.show(page, |page, look| render(&page.items, look))?;
-    if let Some(cursor) = &page.next_cursor {
+    more(page.next_cursor.as_deref(), app);
+    Ok(())
+}
+
+/// Says how to see what comes after a page.
+pub(crate) fn more(next_cursor: Option<&str>, app: &App) {
+    if let Some(cursor) = next_cursor {
         app.out.say(&format!("more: --cursor {cursor}"));
     }
-    Ok(())
 }
 
 fn render(changes: &[ChangeView], look: Look) -> String {

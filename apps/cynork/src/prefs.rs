@@ -58,6 +58,7 @@ pub enum PrefsCommand {
         reason: Option<String>,
     },
     /// Remove a preference: what weaker scopes say shows again.
+    #[command(visible_alias = "remove")]
     Unset {
         /// The key.
         key: String,

@@ -44,6 +44,7 @@ pub enum ScheduleCommand {
     /// Pass over the next due time.
     SkipNext(Which),
     /// Delete a schedule and its runs; the tasks that were made for it stay.
+    #[command(visible_alias = "remove")]
     Delete(Which),
 }
 
@@ -151,6 +152,7 @@ pub(crate) async fn run(command: ScheduleCommand, app: &mut App) -> Result<(), F
 
 async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
     let (when, what) = (args.when.asked(app.out.look().now), args.what.asked()?);
+    ask::check(&when, &what)?;
     let body = CreateSchedule {
         name: args.name,
         project: args.project,

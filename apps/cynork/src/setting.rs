@@ -49,6 +49,7 @@ pub enum SettingsCommand {
         page: HistoryArgs,
     },
     /// Remove a setting. Administrators only.
+    #[command(visible_alias = "unset")]
     Remove {
         /// The setting.
         key: String,

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
-use cynode_wire::page::Page;
+use cynode_wire::page::{Page, PageQuery};
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::history::HistoryArgs;
 use crate::out::Look;
-use crate::{age, table, task};
+use crate::{age, history, table, task};
 
 /// Which decisions to list.
 #[derive(Debug, Args)]
@@ -15,9 +16,9 @@ pub struct DecisionsArgs {
     /// Those about this task, by name or id.
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// How many at most, 1 to 200.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u32,
+    /// How much of it.
+    #[command(flatten)]
+    page: HistoryArgs,
 }
 
 /// Lists decisions.
@@ -26,9 +27,12 @@ pub(super) async fn run(args: DecisionsArgs, app: &mut App) -> Result<(), Failur
         Some(task) => Some(task::id_of(app, task).await?),
         None => None,
     };
-    let query = DecisionQuery { task, limit: Some(args.limit), cursor: None };
+    let PageQuery { limit, cursor } = args.page.page();
+    let query = DecisionQuery { task, limit, cursor };
     let page = app.session.call(async |client| client.decision_list(&query).await).await?;
-    app.out.show(&page, render)
+    app.out.show(&page, render)?;
+    history::more(page.next_cursor.as_deref(), app);
+    Ok(())
 }
 
 fn render(page: &Page<PastDecisionView>, look: Look) -> String {

@@ -147,7 +147,7 @@ impl Egress {
         let latency_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
         Ok(match asked {
             Ok(models) => {
-                let detail = format!("it answers, and offers {} models", models.len());
+                let detail = format!("it answers; models offered: {}", models.len());
                 ProviderTestView { is_ok: true, detail, models, latency_ms }
             }
             Err(error) => {
