@@ -56,10 +56,7 @@ async fn obey(typed: Typed, conversation: &mut Conversation, app: &mut App) -> R
         Typed::Nothing | Typed::Quit => {}
         Typed::Words(words) => ask(&words, conversation, app).await?,
         Typed::Help => app.out.say(HELP),
-        Typed::Model(Some(model)) => {
-            conversation.model = model;
-            app.out.say(&format!("you talk to {} now", conversation.model));
-        }
+        Typed::Model(Some(model)) => turn_to(model, conversation, app).await?,
         Typed::Model(None) => app.out.say(&format!("you talk to {}", conversation.model)),
         Typed::Models => models(app).await?,
         Typed::Project(Some(project)) => enter(project, conversation, app).await?,
@@ -86,6 +83,20 @@ async fn ask(words: &str, conversation: &mut Conversation, app: &mut App) -> Res
             conversation.keep(words, &text);
         }
     }
+    Ok(())
+}
+
+/// Talks to somebody else from now on. Some names stand for models without being listed.
+async fn turn_to(
+    model: String,
+    conversation: &mut Conversation,
+    app: &mut App,
+) -> Result<(), Failure> {
+    let offered = app.session.call(async |client| client.chat_models().await).await?;
+    let is_listed = offered.data.iter().any(|known| known.id == model);
+    let doubt = if is_listed { "" } else { "; /models does not list it" };
+    app.out.say(&format!("you talk to {model} now{doubt}"));
+    conversation.model = model;
     Ok(())
 }
 
@@ -160,6 +171,9 @@ async fn history(conversation: &Conversation, app: &mut App) -> Result<(), Failu
             .session
             .call(async |client| client.thread_messages(thread.id, &query).await)
             .await?;
+        if page.items.is_empty() && query.cursor.is_none() {
+            app.out.say("nothing was said in this thread yet");
+        }
         for message in &page.items {
             app.out.prose(&line(message, app.out.look()))?;
         }

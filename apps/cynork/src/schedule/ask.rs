@@ -19,13 +19,13 @@ pub(super) struct When {
     /// Due as five fields say: minute, hour, day of the month, month, day of the week.
     #[arg(long, value_name = "FIELDS")]
     cron: Option<String>,
-    /// Due at an even pace, such as 15m or 24h; a minute at least.
-    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    /// Due at an even pace, such as 15m, 24h or 7d; a minute at least.
+    #[arg(long, value_name = "TIME", value_parser = span::pace)]
     every: Option<u32>,
     /// Due once, such as '2026-11-16 03:00', `2026-11-16T02:00:00Z`, or with its zone at the end.
     #[arg(long, value_name = "MOMENT")]
     at: Option<String>,
-    /// Due once, after so long, such as 90s or 3h.
+    /// Due once, after so long, such as 90s, 3h or 2d.
     #[arg(long = "in", value_name = "TIME", value_parser = span::parse)]
     in_: Option<u32>,
     /// The zone of --cron and --at, such as Europe/Berlin [default: UTC].
@@ -93,6 +93,18 @@ impl When {
     }
 }
 
+/// Refuses a new schedule that does not say when, or what.
+pub(super) fn check(when: &Timing, what: &Payload) -> Result<(), Failure> {
+    let fault = if when.cron.is_none() && when.every_s.is_none() && when.at.is_none() {
+        "say when: one of --cron, --every, --at and --in is needed"
+    } else if what.prompt.is_none() && what.task.is_none() {
+        "say what: one of --prompt, --command and --script is needed"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(fault.to_owned()))
+}
+
 fn with_zone(text: &str) -> Option<(String, String)> {
     let (moment, zone) = text.trim().rsplit_once(' ')?;
     let is_zone = zone.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -139,6 +151,19 @@ mod tests {
 
     fn typed(args: &[&str]) -> Typed {
         Typed::try_parse_from(std::iter::once("x").chain(args.iter().copied())).unwrap()
+    }
+
+    #[test]
+    fn a_new_schedule_says_when_and_what() {
+        let said = |args: &[&str]| {
+            let Typed { when, what } = typed(args);
+            let checked = check(&when.asked(DateTime::UNIX_EPOCH), &what.asked().unwrap());
+            checked.map_or_else(|fault| fault.to_string(), |()| "fine".to_owned())
+        };
+
+        assert!(said(&["--prompt", "x"]).contains("--cron, --every, --at and --in"));
+        assert!(said(&["--every", "7d"]).contains("--prompt, --command and --script"));
+        assert_eq!(said(&["--in", "2d", "--command", "make"]), "fine");
     }
 
     #[test]

@@ -12,7 +12,7 @@ const SUMMARY_CHARS: usize = 60;
 
 /// One schedule, a property a line.
 pub(super) fn schedule(schedule: &ScheduleView, look: Look) -> String {
-    let last = schedule.last_run.as_ref();
+    let (last, ahead) = last_or_ahead(schedule, look);
     let pairs = [
         ("schedule", Some(schedule.name.clone())),
         ("state", Some(schedule.state.clone())),
@@ -22,6 +22,7 @@ pub(super) fn schedule(schedule: &ScheduleView, look: Look) -> String {
         ("if missed", Some(schedule.if_missed.to_string())),
         ("overlap", Some(schedule.overlap.to_string())),
         ("last", last.map(|run| age::ago(look.now, run.due_at) + ": " + &outcome(run))),
+        ("skips", ahead.map(|run| format!("up to {}: {}", local(&run.due_local), outcome(run)))),
         ("created", Some(age::ago(look.now, schedule.created_at))),
         ("id", Some(schedule.id.to_string())),
     ];
@@ -36,10 +37,21 @@ pub(super) fn schedules(page: &Page<ScheduleView>, look: Look) -> String {
             schedule.state.clone(),
             table::short(&when(schedule), 40),
             next(schedule, look).unwrap_or_else(|| "-".to_owned()),
-            schedule.last_run.as_ref().map_or_else(|| "-".to_owned(), |run| run.status.to_string()),
+            last_or_ahead(schedule, look)
+                .0
+                .map_or_else(|| "-".to_owned(), |run| run.status.to_string()),
         ]
     });
     table::rows(&["SCHEDULE", "STATE", "WHEN", "NEXT", "LAST"], rows, look)
+}
+
+/// What came of the schedule last; or a time to come that somebody wanted skipped, which is no past.
+fn last_or_ahead(
+    schedule: &ScheduleView,
+    look: Look,
+) -> (Option<&ScheduleRunView>, Option<&ScheduleRunView>) {
+    let run = schedule.last_run.as_ref();
+    (run.filter(|run| run.due_at <= look.now), run.filter(|run| run.due_at > look.now))
 }
 
 /// One run, a property a line.
@@ -158,6 +170,16 @@ mod tests {
 
         assert!(shown.contains("in 3 h, 2026-11-16 03:00 Europe/Berlin"), "{shown}");
         insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn a_time_to_come_that_is_skipped_is_not_shown_as_the_last_one() {
+        let before = Look { now: look().now - TimeDelta::days(1), ..look() };
+
+        let shown = schedule(&view(), before);
+
+        assert!(shown.contains("skips") && !shown.contains("\nlast"), "{shown}");
+        assert!(shown.contains("up to 2026-11-15 03:00"), "{shown}");
     }
 
     #[test]

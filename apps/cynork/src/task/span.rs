@@ -1,8 +1,8 @@
 //! `--timeout`: a span of time the way people write it.
 
-/// Reads `90`, `90s`, `5m`, `2h` or `1h30m` as seconds.
+/// Reads `90`, `90s`, `5m`, `2h`, `7d` or `1h30m` as seconds.
 pub(crate) fn parse(text: &str) -> Result<u32, String> {
-    let bad = || format!("\"{text}\" is no span of time; write 90s, 5m or 1h30m");
+    let bad = || format!("\"{text}\" is no span of time; write 90s, 5m, 1h30m or 7d");
     let mut seconds: u32 = 0;
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -16,6 +16,7 @@ pub(crate) fn parse(text: &str) -> Result<u32, String> {
             None | Some('s') => 1,
             Some('m') => 60,
             Some('h') => 3600,
+            Some('d') => 86_400,
             Some(_) => return Err(bad()),
         };
         let part = number.checked_mul(factor).ok_or_else(bad)?;
@@ -25,21 +26,45 @@ pub(crate) fn parse(text: &str) -> Result<u32, String> {
     Ok(seconds)
 }
 
+/// Reads the pace of a schedule: a minute at least, 366 days at most.
+pub(crate) fn pace(text: &str) -> Result<u32, String> {
+    let seconds = parse(text)?;
+    if (60..=366 * 86_400).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(format!("\"{text}\" is no pace; allowed is 1m to 366d"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn spans_are_read_the_way_people_write_them() {
-        for (text, seconds) in [("90", 90), ("90s", 90), ("5m", 300), ("2h", 7200), ("1h30m", 5400)]
-        {
+        for (text, seconds) in [
+            ("90", 90),
+            ("90s", 90),
+            ("5m", 300),
+            ("2h", 7200),
+            ("1h30m", 5400),
+            ("7d", 604_800),
+            ("1d12h", 129_600),
+        ] {
             assert_eq!(parse(text), Ok(seconds), "for {text}");
         }
     }
 
     #[test]
+    fn a_pace_is_a_minute_to_a_year() {
+        assert_eq!(pace("1m"), Ok(60));
+        for text in ["30s", "367d"] {
+            assert!(pace(text).unwrap_err().contains("1m to 366d"), "for {text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_span_is_refused_in_words() {
-        for text in ["", "soon", "5d", "m", "99999999999", "4294967295h", "5m s", "٣s"] {
+        for text in ["", "soon", "5w", "m", "99999999999", "4294967295h", "5m s", "٣s"] {
             assert!(parse(text).unwrap_err().contains("no span of time"), "for {text}");
         }
     }
