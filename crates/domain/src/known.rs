@@ -159,6 +159,11 @@ pub const KNOWN: &[Known] = &[
         Kind::Text,
         "the node that work goes to where several could take it",
     ),
+    preference(
+        "agents.project_manager.review.require_tests",
+        Kind::Flag,
+        "work that is handed in has tests that pass",
+    ),
     preference("agents.sandbox_agent.additional_context", Kind::TextOrTexts, CONTEXT),
     preference(
         "agents.sandbox_agent.model_routing.allowed_external_providers",
