@@ -8,7 +8,7 @@ use cynode_domain::policy::Effect;
 use cynode_llm::lane::Lane;
 use cynode_llm::{Key, Provider as _, ProviderError};
 use cynode_store::{EgressDecision, Entry};
-use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use cynode_wire::openai::{ChatCompletion, ChatRequest, StreamOptions};
 use sha2::{Digest, Sha256};
 
 use super::choose::Candidate;
@@ -225,14 +225,18 @@ impl Egress {
     async fn send_pieces(
         &self,
         ticket: Ticket,
-        request: ChatRequest,
+        mut request: ChatRequest,
     ) -> Result<EgressStream, EgressError> {
         let Ticket { mut record, provider, lane, secret, decision } = ticket;
         record.asks_pieces();
+        let options = request.stream_options.take().unwrap_or_default();
+        let wants_usage = options.include_usage;
+        // Said here, so that nobody has to copy the conversation to say it.
+        request.stream_options = Some(StreamOptions { include_usage: true, ..options });
+        request.stream = true;
         let (noted, begun) =
             tokio::join!(self.note(decision), lane.stream(&request, secret.as_ref()));
         noted?;
-        let wants_usage = request.stream_options.is_some_and(|options| options.include_usage);
         match begun {
             Ok(chunks) => Ok(pieces::pieces(chunks, record, provider, wants_usage)),
             Err(cause) => Err(failed(record, provider, cause).await?),
