@@ -1,7 +1,9 @@
 //! Chat over HTTP, as programs that speak OpenAI's API see it, with a provider that is scripted.
 
 mod faults;
+mod matrix;
 mod responses;
+mod stopping;
 mod threads;
 
 use cynode_testkit::planted_secrets;
@@ -17,6 +19,7 @@ pub(crate) use faults::{
     callers_without_a_good_token_are_told_to_authenticate, every_fault_of_a_provider_has_its_code,
     requests_that_break_rules_are_refused_as_openai_does, whoever_cannot_answer_is_said_by_code,
 };
+pub(crate) use matrix::every_fault_has_its_outcome_in_every_way_of_asking;
 pub(crate) use responses::{
     a_function_s_result_finds_its_call_in_the_response_before,
     a_response_is_made_read_back_and_gone_on_from,
@@ -24,8 +27,10 @@ pub(crate) use responses::{
     responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape,
     what_is_not_stored_cannot_be_named_and_others_cannot_name_mine,
 };
+pub(crate) use stopping::a_stop_keeps_an_answer_that_was_begun;
 pub(crate) use threads::{
     a_conversation_is_read_back_by_its_owner_only, a_new_thread_is_begun_and_added_to,
+    everybody_calls_their_own_project_default,
 };
 
 const MODEL: &str = "scripted/scripted-model";

@@ -18,7 +18,7 @@ use cynode_wire::auth::{CreateUser, Login, SessionView};
 use cynode_wire::problem::Problem;
 use cynode_wire::tasks::{CreateTask, TaskView};
 use reqwest::header::HeaderMap;
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -228,7 +228,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        Self::read(request.send().await.unwrap()).await
+    }
+
+    pub(crate) async fn read(response: Response) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.unwrap();
         let body = serde_json::from_slice(&body)
