@@ -251,6 +251,11 @@ mod tests {
         let real: BTreeSet<_> =
             all().iter().map(|tool| (format!("`{}`", tool.name), tool.scope.to_string())).collect();
         assert_eq!(told, real);
+        for row in rows("\n## Built in\n") {
+            let is_it = |tool: &Builtin| format!("`{}`", tool.name) == row[1];
+            let tool = all().into_iter().find(is_it).unwrap();
+            assert!(tool.description.starts_with(&row[3]), "{}: {}", tool.name, tool.description);
+        }
         for row in rows("\n## Planned\n") {
             for tool in all() {
                 let name = format!("`{}`", tool.name);

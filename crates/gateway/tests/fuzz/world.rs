@@ -238,7 +238,7 @@ impl Backend for Control {
             run: None,
             job: None,
             session: None,
-            schedule_run: None,
+            origin: cynode_ops::agents::TokenOrigin::default(),
             expires_at: None,
         };
         Ok((token == GOOD_TOKEN).then_some(identity))

@@ -124,7 +124,7 @@ pub(crate) fn identity(agent: Principal) -> Identity {
         run: None,
         job: None,
         session: None,
-        schedule_run: None,
+        origin: cynode_ops::agents::TokenOrigin::default(),
         expires_at: None,
     }
 }

@@ -10,9 +10,11 @@ use crate::tools::schema::{id, object, result, text};
 use crate::tools::{Builtin, ToolContext, ToolFault, read};
 
 /// Every topic with its text.
-const TOPICS: [(&str, &str); 10] = [
+const TOPICS: [(&str, &str); 12] = [
     ("overview", include_str!("overview.md")),
     ("tasks", include_str!("tasks.md")),
+    ("schedules", include_str!("schedules.md")),
+    ("sandboxes", include_str!("sandboxes.md")),
     ("artifacts", include_str!("artifacts.md")),
     ("preferences", include_str!("preferences.md")),
     ("memory", include_str!("memory.md")),
@@ -37,7 +39,7 @@ pub(crate) const TOOL: Builtin = Builtin {
 fn input() -> Value {
     object(
         &[],
-        json!({ "task_id": id("task"), "topic": text("overview, tasks, artifacts, preferences, memory, skills, findings, agents, ids or errors.", 100) }),
+        json!({ "task_id": id("task"), "topic": text("overview, tasks, schedules, sandboxes, artifacts, preferences, memory, skills, findings, agents, ids or errors.", 100) }),
     )
 }
 
@@ -60,4 +62,34 @@ fn run(context: &ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     })?;
     let caller = context.who.agent;
     Ok(json!({ "topic": name, "markdown": format!("{text}\n\nYou call as `{caller}`.\n") }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_family_of_tools_is_named_in_some_topic() {
+        let whole: String = TOPICS.iter().map(|(_, text)| *text).collect();
+        let family = |name: &str| match name.rsplit_once('.') {
+            Some((family, _)) => format!("{family}."),
+            None => "apmas_".to_owned(),
+        };
+        let families: BTreeSet<_> =
+            crate::tools::all().iter().map(|tool| family(tool.name)).collect();
+        let missing: Vec<_> =
+            families.into_iter().filter(|family| !whole.contains(family)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_overview_and_the_schema_name_every_topic() {
+        let (_, overview) = TOPICS[0];
+        let schema = input().to_string();
+        for (name, _) in &TOPICS[1..] {
+            assert!(overview.contains(&format!("`{name}`")) && schema.contains(name), "{name}");
+        }
+    }
 }
