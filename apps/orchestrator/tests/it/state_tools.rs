@@ -20,7 +20,7 @@ async fn bound(harness: &Harness, agent: AgentType, binding: BindingView) -> Mcp
 }
 
 /// A job that waits for a node.
-async fn queued(harness: &Harness) -> (TaskView, JobId) {
+pub(crate) async fn queued(harness: &Harness) -> (TaskView, JobId) {
     let (task, runner) = (harness.task().await, harness.runner());
     let hold = runner.start(task.id).await.unwrap().hold;
     runner.checkpoint(hold, 1).await.unwrap();

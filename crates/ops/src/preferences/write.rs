@@ -188,7 +188,7 @@ async fn record(
         new,
         by: entry.updated_by,
         at: entry.updated_at,
-        reason,
+        reason: reason.without_secrets(),
     };
     Ok(tx.preference_change_append(&change).await?)
 }

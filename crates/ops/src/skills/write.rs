@@ -7,6 +7,7 @@ use cynode_wire::skills::{CreateSkill, SkillView, UpdateSkill};
 use serde_json::Value;
 
 use super::{SkillError, Skills, find, of_release, sha256, view};
+use crate::secrets::WithoutSecrets as _;
 use crate::{Caller, groups, projects};
 
 const MAX_NAME_CHARS: usize = 100;
@@ -22,8 +23,9 @@ impl Skills {
         caller: &Caller,
         request: CreateSkill,
     ) -> Result<SkillView, SkillError> {
-        let name = request.name.unwrap_or_else(|| heading(&request.content));
-        check(&name, &request.content)?;
+        let content = request.content.without_secrets();
+        let name = request.name.without_secrets().unwrap_or_else(|| heading(&content));
+        check(&name, &content)?;
         let (caller, now) = (caller.clone(), self.clock.now());
         let scope = request.scope.unwrap_or(SkillScope::User);
         let mut new = Skill {
@@ -33,8 +35,8 @@ impl Skills {
             project: request.project_id.filter(|_| scope == SkillScope::Project),
             group: request.group_id.filter(|_| scope == SkillScope::Group),
             owner: Some(caller.user),
-            content_sha256: sha256(&request.content),
-            content: request.content,
+            content_sha256: sha256(&content),
+            content,
             version: 1,
             created_at: now,
             updated_at: now,
@@ -72,8 +74,10 @@ impl Skills {
                         let rule = "the system's own skill keeps its name and readers";
                         return Err(SkillError::Invalid(rule.to_owned()));
                     }
-                    let name = request.name.unwrap_or_else(|| old.name.clone());
-                    let content = request.content.unwrap_or_else(|| old.content.clone());
+                    let name = request.name.without_secrets();
+                    let name = name.unwrap_or_else(|| old.name.clone());
+                    let content = request.content.without_secrets();
+                    let content = content.unwrap_or_else(|| old.content.clone());
                     let scope = request.scope.unwrap_or(old.scope);
                     let project = request.project_id.or(old.project);
                     let group = request.group_id.or(old.group);

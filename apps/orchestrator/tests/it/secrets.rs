@@ -1,0 +1,149 @@
+//! Secrets that people and agents write down: none is kept, and no model is told one.
+
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::policy::AgentType;
+use cynode_testkit::planted_secrets;
+use cynode_testkit::provider::ScriptedProvider;
+use cynode_wire::agents::BindingView;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Harness};
+use crate::mcp::{Mcp, issue};
+use crate::state_tools::queued;
+
+async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+    let body = json!({ "kind": "openai", "base_url": provider.openai_url(), "is_local": true,
+        "allow": "everyone", "models": ["m"] });
+    let body = serde_json::from_value(body).unwrap();
+    harness.admin().provider_put("near", &body).await.unwrap();
+}
+
+/// Every tool that writes down what an agent says, with a text in each place for one.
+async fn write_down(harness: &Harness, (id, job): (TaskId, JobId), text: &str, number: usize) {
+    let bound = BindingView { task_id: Some(id), ..BindingView::default() };
+    let in_job = BindingView { job_id: Some(job), ..bound.clone() };
+    let of =
+        async |agent, bound| Mcp::at(&harness.url(), &issue(harness, agent, bound).await.secret);
+    let pm = of(AgentType::Pm, BindingView::default()).await;
+    let analyst = of(AgentType::Pa, bound).await;
+    let worker = of(AgentType::Sandbox, in_job).await;
+    let role = "developer";
+    let calls = [
+        (
+            &pm,
+            "db.task.create",
+            json!({ "prompt": text, "task_name": format!("n {text}"),
+            "acceptance_criteria": [{ "kind": "text", "description": text }] }),
+        ),
+        (&pm, "db.project.create", json!({ "display_name": "Moon", "description": text })),
+        (
+            &pm,
+            "db.preference.create",
+            json!({ "scope_type": "user", "key": format!("notes.n{number}"),
+            "value": text, "value_type": "string", "reason": text }),
+        ),
+        (
+            &pm,
+            "db.schedule.create",
+            json!({ "name": format!("s{number}"), "every_s": 86400,
+            "prompt": text }),
+        ),
+        (
+            &analyst,
+            "db.finding.create",
+            json!({ "task_id": id, "status": "fail",
+            "severity": "error", "message": text, "suggestion": text }),
+        ),
+        (
+            &worker,
+            "apmas_report_to_pm",
+            json!({ "task_id": id, "agentRole": role,
+            "messageType": "work_blocked", "component": "engine",
+            "payload": { "reason": text, "attempted": [text] } }),
+        ),
+        (
+            &worker,
+            "apmas_request_help",
+            json!({ "task_id": id, "agentRole": role,
+            "helpType": "clarification", "issue": text, "context": text }),
+        ),
+        (
+            &pm,
+            "apmas_pm_instruct",
+            json!({ "task_id": id, "toAgent": role,
+            "instructionType": "revise", "instructions": text, "context": { "why": text } }),
+        ),
+        (
+            &worker,
+            "apmas_checkpoint",
+            json!({ "task_id": id, "agentRole": role, "summary": text,
+            "completedItems": [text], "pendingItems": [text], "notes": text }),
+        ),
+    ];
+    for (agent, tool, arguments) in calls {
+        let answer = agent.answer(tool, arguments).await;
+        let result = &answer["result"];
+        let is_fine = result["structuredContent"].is_object() && result["isError"] != json!(true);
+        assert!(is_fine, "{tool}: {answer}");
+    }
+    // Refusals repeat what was wrong, and are on record.
+    pm.answer("db.task.create", json!({ "prompt": 7, "odd": text })).await;
+    pm.answer(&format!("db.{number}.none"), json!({ "text": text })).await;
+}
+
+pub(crate) async fn no_secret_that_agents_or_people_write_down_is_kept(harness: Harness) {
+    let (task, job) = queued(&harness).await;
+    for (number, secret) in planted_secrets().into_iter().enumerate() {
+        write_down(&harness, (task.id, job), &secret.text, number).await;
+        let asked = json!({ "prompt": secret.text });
+        Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&asked)).await;
+        let criteria = json!([{ "kind": "text", "description": secret.text }]);
+        let path = format!("/v1/tasks/{}", task.id);
+        let changed = harness.as_admin(Method::PATCH, &path);
+        let changed = Answer::of(changed.json(&json!({ "acceptance_criteria": criteria }))).await;
+        assert!(changed.body["id"].is_string(), "{}", changed.body);
+    }
+
+    let database = harness.database();
+    for secret in planted_secrets() {
+        let tables = database.tables_with(&secret.needle).await;
+        assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
+    }
+    let marked = database.tables_with("SECRET_REDACTED").await;
+    for table in ["tasks", "schedules", "verification_findings", "agent_messages"] {
+        assert!(marked.iter().any(|name| name == table), "{table} is not in {marked:?}");
+    }
+}
+
+pub(crate) async fn what_an_agent_asks_a_model_holds_no_secret(harness: Harness) {
+    let provider = ScriptedProvider::saying("Noted.");
+    provide(&harness, &provider).await;
+    let token = issue(&harness, AgentType::Pm, BindingView::default()).await.secret;
+    for secret in planted_secrets() {
+        let text = &secret.text;
+        let arguments = json!({ "prompt": text }).to_string();
+        let call = json!({ "id": "c", "type": "function",
+            "function": { "name": "db_task_create", "arguments": arguments } });
+        let mut body = json!({ "model": "near/m", "messages": [
+            { "role": "system", "content": format!("The task says: {text}") },
+            { "role": "user", "content": format!("standard output:\n{text}\n") },
+            { "role": "assistant", "content": null, "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "c", "content": json!({ "logs": text }).to_string() },
+        ], "metadata": { "purpose": text, "prompt_hash": text } });
+        for stream in [false, true] {
+            body["stream"] = Value::Bool(stream);
+            let request = harness.request(Method::POST, "/v1/egress/chat/completions");
+            let answer = request.bearer_auth(&token).json(&body).send().await.unwrap();
+            assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+            answer.text().await.unwrap();
+        }
+    }
+
+    assert!(provider.saw("The task says: ") && provider.saw("SECRET_REDACTED"));
+    for secret in planted_secrets() {
+        assert!(!provider.saw(&secret.needle), "the provider saw the {}", secret.name);
+        let tables = harness.database().tables_with(&secret.needle).await;
+        assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
+    }
+}
