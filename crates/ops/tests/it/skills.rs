@@ -5,6 +5,7 @@ use cynode_domain::skill::{Category, SkillScope};
 use cynode_ops::Caller;
 use cynode_ops::groups::Groups;
 use cynode_ops::skills::SkillError;
+use cynode_store::{Setting, SettingStore as _};
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::settings::SetSetting;
 use cynode_wire::skills::{CreateSkill, SkillQuery, UpdateSkill};
@@ -25,6 +26,25 @@ fn skill(content: &str, scope: Option<SkillScope>) -> CreateSkill {
     CreateSkill { content, name: None, scope, project_id: None, group_id: None }
 }
 
+impl Catalogue {
+    /// Writes what no version takes today straight into the database.
+    async fn unreadable_phrases(&self) {
+        let setting = Setting {
+            key: "skills.scan.phrases".to_owned(),
+            value: json!(["x"]),
+            version: 2,
+            updated_at: chrono::DateTime::UNIX_EPOCH,
+            updated_by: None,
+        };
+        let write = self
+            .world
+            .store
+            .write(move |tx| Box::pin(async move { tx.setting_put(&setting).await }));
+        let put: Result<bool, cynode_store::Error> = write.await;
+        assert!(put.unwrap());
+    }
+}
+
 async fn hostile_skills_are_refused_with_their_passage_when_made_and_when_changed() {
     let its = Catalogue::new().await;
     let bob = its.bob();
@@ -42,8 +62,7 @@ async fn hostile_skills_are_refused_with_their_passage_when_made_and_when_change
     let setting = SetSetting { value: phrases, expected_version: None, reason: None };
     its.world.settings.set(&its.world.admin, "skills.scan.phrases", setting).await.unwrap();
     let of_house = its.skills.create(bob, skill("Wash WITH SOAP", None)).await;
-    let setting = SetSetting { value: json!(["x"]), expected_version: None, reason: None };
-    its.world.settings.set(&its.world.admin, "skills.scan.phrases", setting).await.unwrap();
+    its.unreadable_phrases().await;
     let unclear = its.skills.create(bob, skill("fine", None)).await;
 
     assert_eq!(hostile(made), (Category::InstructionOverride, "IGNORE the above".to_owned()));
