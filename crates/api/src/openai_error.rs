@@ -61,6 +61,12 @@ impl OpenAiError {
         Self::new(StatusCode::UNAUTHORIZED, message, "authentication_required")
     }
 
+    /// A token came, and nobody knows it.
+    pub(crate) fn bad_token() -> Self {
+        let message = "the token is unknown, expired or revoked; see: cynork token create";
+        Self::new(StatusCode::UNAUTHORIZED, message, "authentication_required")
+    }
+
     /// Whoever asks is none of those whom the way out is for.
     pub(crate) fn not_an_agent(message: &str) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
@@ -162,7 +168,8 @@ impl From<AccountError> for OpenAiError {
     fn from(refusal: AccountError) -> Self {
         use AccountError as E;
         match refusal {
-            E::WrongCredentials | E::BadToken => Self::unauthenticated(),
+            E::WrongCredentials => Self::unauthenticated(),
+            E::BadToken => Self::bad_token(),
             E::TooManyAttempts => {
                 let message = refusal.to_string();
                 Self::new(StatusCode::TOO_MANY_REQUESTS, message, "rate_limit_exceeded")

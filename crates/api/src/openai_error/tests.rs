@@ -57,6 +57,15 @@ fn every_refusal_of_a_chat_has_its_status_and_code() {
 }
 
 #[test]
+fn a_bad_token_is_told_apart_from_none() {
+    let said = |refusal: OpenAiError| refusal.body().error.message.clone();
+
+    assert!(said(OpenAiError::unauthenticated()).starts_with("send an API token"));
+    assert!(said(AccountError::BadToken.into()).starts_with("the token is unknown"));
+    is_shown(AccountError::BadToken, (401, KIND, "authentication_required"), None);
+}
+
+#[test]
 fn the_wait_that_a_provider_asks_for_is_told_to_whoever_chats() {
     let later = |millis| {
         let retry_after = Duration::from_millis(millis);
