@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
     agent_token, audit, auth, brain, chat, creds, groups, nodes, prefs, project, providers, rules,
-    runs, schedule, servers, setting, skills, status, task, token, tools,
+    runs, schedule, servers, setting, skills, status, task, token, tools, users,
 };
 
 /// What a command works with.
@@ -67,6 +67,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Models(command) => providers::run(command, &mut app).await,
         Command::Creds(command) => creds::run(command, &mut app).await,
         Command::Brain(command) => brain::run(command, &mut app).await,
+        Command::Users(command) => users::run(command, &mut app).await,
         Command::Groups(command) => groups::run(command, &mut app).await,
         Command::Skills(command) => skills::run(command, &mut app).await,
         Command::Prefs(command) => prefs::run(command, &mut app).await,

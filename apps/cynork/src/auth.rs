@@ -119,7 +119,20 @@ fn ask_password(app: &App) -> Result<String, Failure> {
     Ok(rpassword::prompt_password("password: ")?)
 }
 
-fn read_password() -> Result<String, Failure> {
+/// The password of somebody new, typed twice without being shown.
+pub(crate) fn new_password() -> Result<String, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage("give the password with --password-stdin".to_owned()));
+    }
+    let password = rpassword::prompt_password("password: ")?;
+    if rpassword::prompt_password("once more: ")? == password {
+        return Ok(password);
+    }
+    Err(Failure::Usage("the two passwords differ".to_owned()))
+}
+
+/// The password on standard input.
+pub(crate) fn read_password() -> Result<String, Failure> {
     let mut text = String::new();
     io::stdin().lock().take(MAX_PASSWORD_BYTES).read_to_string(&mut text)?;
     let password = text.trim_end_matches(['\r', '\n']);
@@ -129,7 +142,7 @@ fn read_password() -> Result<String, Failure> {
     Ok(password.to_owned())
 }
 
-fn render(user: &UserView, look: Look) -> String {
+pub(crate) fn render(user: &UserView, look: Look) -> String {
     let role = if user.is_admin { "admin" } else { "user" };
     let pairs = [
         ("handle", Some(user.handle.clone())),

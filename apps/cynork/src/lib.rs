@@ -41,6 +41,7 @@ mod table;
 mod task;
 mod token;
 mod tools;
+mod users;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
