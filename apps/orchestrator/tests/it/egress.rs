@@ -167,7 +167,7 @@ pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: 
     let odd = ask(&harness, &json!({ "model": "far/m" })).await;
     assert_eq!(code(&Answer::of(odd).await, 400), "invalid_request");
     let none = ask(&harness, &question()).await;
-    assert_eq!(code(&Answer::of(none).await, 404), "model_not_found");
+    assert_eq!(code(&Answer::of(none).await, 404), "no_provider");
 
     let provider = ScriptedProvider::start();
     provider.script([
