@@ -34,8 +34,8 @@ pub struct Reader {
     /// The last line ended with a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     limit: usize,
-    /// Whether no line has ended yet.
-    is_first: bool,
+    /// What the first line may begin with; nothing once it has ended.
+    mark: Option<&'static [u8]>,
     /// Whether an event counts that says nothing but where or when to go on.
     is_following: bool,
 }
@@ -49,7 +49,7 @@ impl Reader {
             has_data: false,
             after_return: false,
             limit,
-            is_first: true,
+            mark: Some(BYTE_ORDER_MARK),
             is_following: false,
         }
     }
@@ -97,8 +97,10 @@ impl Reader {
     }
 
     fn end_line(&mut self) -> Option<Event> {
-        if std::mem::take(&mut self.is_first) && self.line.starts_with(BYTE_ORDER_MARK) {
-            self.line.drain(..BYTE_ORDER_MARK.len());
+        if let Some(mark) = self.mark.take()
+            && self.line.starts_with(mark)
+        {
+            self.line.drain(..mark.len());
         }
         if self.line.is_empty() {
             let event = std::mem::take(&mut self.event);
