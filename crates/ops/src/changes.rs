@@ -3,6 +3,7 @@
 //! Each feature says who may read the history of its things; here it is only read and shown.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use cynode_domain::ids::{ChangeId, UserId};
 use cynode_store::{AccessChangeFilter, Change, ChangeStore, Store, Tx, UserStore};
@@ -56,12 +57,10 @@ pub(crate) async fn named(
     for change in changes {
         let handle = match change.by {
             None => None,
-            Some(user) => match handles.get(&user) {
-                Some(known) => known.clone(),
-                None => {
-                    let handle = tx.user_get(user).await?.map(|found| found.handle);
-                    handles.insert(user, handle.clone());
-                    handle
+            Some(user) => match handles.entry(user) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => {
+                    new.insert(tx.user_get(user).await?.map(|found| found.handle)).clone()
                 }
             },
         };
