@@ -8,11 +8,11 @@ use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 use serde_json::json;
 
-use crate::system::{PATIENCE, System};
+use crate::system::{Database, PATIENCE, System};
 use crate::work::closed;
 
 const MANAGER: &str = "cynodeai.pm";
-const MODEL: &str = "scripted/scripted-model";
+pub(crate) const MODEL: &str = "scripted/scripted-model";
 
 fn asking(model: &str, text: &str) -> ChatRequest {
     ChatRequest {
@@ -22,7 +22,7 @@ fn asking(model: &str, text: &str) -> ChatRequest {
     }
 }
 
-async fn provide(system: &System, provider: &ScriptedProvider) {
+pub(crate) async fn provide(system: &System, provider: &ScriptedProvider) {
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model"],
@@ -33,8 +33,56 @@ async fn provide(system: &System, provider: &ScriptedProvider) {
 
 #[tokio::test]
 async fn a_task_asked_for_in_chat_is_created_and_runs_to_its_end() {
-    let system = System::new().await;
+    ask_for_a_task(&System::new().await).await;
+}
 
+#[tokio::test]
+async fn on_a_postgres_server_the_project_manager_answers_and_remembers_the_conversation() {
+    let system = System::with(Database::Postgres, "").await;
+    let provider = ScriptedProvider::saying("It is warm in Rome.");
+    ask_for_a_task(&system).await;
+    provide(&system, &provider).await;
+
+    let first = system.cynork(&["chat", "--new", "-m", "How warm is it in Rome?"]).fine();
+    let stream = system.client.chat_stream(None, &asking(MANAGER, "And why is that?")).await;
+    let mut pieces = stream.unwrap();
+    let mut second = String::new();
+    while let Some(piece) = pieces.next().await.unwrap() {
+        second.push_str(piece.text());
+    }
+
+    assert_eq!((first.stdout.trim_end(), &*second), ("It is warm in Rome.", "It is warm in Rome."));
+    let told = provider.requests().pop().unwrap().body;
+    let told = told["messages"].as_array().unwrap();
+    let told: Vec<&str> = told[1..].iter().filter_map(|said| said["content"].as_str()).collect();
+    assert_eq!(told, ["How warm is it in Rome?", "It is warm in Rome.", "And why is that?"]);
+}
+
+#[tokio::test]
+async fn who_hangs_up_ends_the_model_call_of_the_project_manager() {
+    let system = System::new().await;
+    let provider = ScriptedProvider::start();
+    provider.otherwise(Answer::silence());
+    provide(&system, &provider).await;
+    let (whole, streamed) = (asking(MANAGER, "Say something"), asking(MANAGER, "Say more"));
+
+    tokio::select! {
+        answer = system.client.chat(None, &whole) => panic!("{answer:?}"),
+        () = provider.until_asked(1) => {}
+    }
+    provider.until_abandoned(1).await;
+    let pieces = async {
+        let mut pieces = system.client.chat_stream(None, &streamed).await.unwrap();
+        while pieces.next().await.unwrap().is_some() {}
+    };
+    tokio::select! {
+        () = pieces => panic!("somebody answered"),
+        () = provider.until_asked(2) => {}
+    }
+    provider.until_abandoned(2).await;
+}
+
+async fn ask_for_a_task(system: &System) {
     let asked = system.cynork(&["chat", "-m", "run: echo hello"]).fine();
     let tasks = system.cynork(&["task", "list", "-o", "json"]).fine().json();
     let name = tasks["items"][0]["task_name"].as_str().unwrap().to_owned();

@@ -16,6 +16,8 @@ mod chat;
 mod console;
 mod continuing;
 #[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod counting;
 #[cfg(test)]
 mod crashes;
