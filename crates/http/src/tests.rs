@@ -1,3 +1,5 @@
+//! Connections against servers that keep, close, cut and delay.
+
 use std::io;
 
 use http::header::HOST;
