@@ -74,13 +74,14 @@ impl Decision for PlaceJob {
         }
         self.roomiest().map(|best| {
             let (room, jobs) = (best.room, best.running_jobs);
-            let mut reason = format!("it has the most room: {jobs} jobs now, {room} more at once");
-            if let Some(preferred) = &self.preferred {
-                // A wish that cannot be followed is not passed over in silence.
+            // A wish that cannot be followed is not passed over in silence.
+            let unmet = self.preferred.as_deref().map(|preferred| {
                 let preferred: String = preferred.chars().take(100).collect();
-                reason +=
-                    &format!("; no node \"{preferred}\", which a preference names, could take it");
-            }
+                format!("; no node \"{preferred}\", which a preference names, could take it")
+            });
+            let unmet = unmet.unwrap_or_default();
+            let reason =
+                format!("it has the most room: {jobs} jobs now, {room} more at once{unmet}");
             Self::ruled(&best.node_slug, reason)
         })
     }
