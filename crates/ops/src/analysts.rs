@@ -31,6 +31,8 @@ pub use self::judge::Managed;
 
 /// How many verifications may wait or run at once.
 const MAX_SEATS: usize = 256;
+/// How long it is remembered that nobody looks any more, for whoever asks again.
+const REMEMBERED: Duration = Duration::from_mins(10);
 
 /// Why no analyst was set to work.
 #[derive(Debug, thiserror::Error)]
@@ -104,8 +106,29 @@ enum Seat {
     Looking,
     /// An analyst of another orchestrator looks, until then.
     Elsewhere(Instant),
-    /// Nobody will look any more: why.
-    GaveUp(String),
+    /// Nobody will look any more: why, and until when that is remembered.
+    GaveUp(String, Instant),
+}
+
+impl Seat {
+    /// Nobody will look any more.
+    fn gave_up(why: impl Into<String>) -> Self {
+        Self::GaveUp(why.into(), Instant::now() + REMEMBERED)
+    }
+
+    /// Whether somebody of this process is at work.
+    const fn is_taken(&self) -> bool {
+        matches!(self, Self::Asking | Self::Looking)
+    }
+
+    /// Whether nobody needs it any more: its run was canceled, or its verdict is in.
+    fn is_forgotten(&self, now: Instant) -> bool {
+        match self {
+            Self::Asking | Self::Looking => false,
+            Self::Elsewhere(until) => *until + REMEMBERED <= now,
+            Self::GaveUp(_, until) => *until <= now,
+        }
+    }
 }
 
 impl Analysts {
@@ -136,5 +159,29 @@ impl Analysts {
 
     fn seats(&self) -> MutexGuard<'_, HashMap<JobId, Seat>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether another verification may wait or run. What nobody asks about any more takes no place.
+fn has_room(seats: &mut HashMap<JobId, Seat>) -> bool {
+    let now = Instant::now();
+    seats.retain(|_, seat| !seat.is_forgotten(now));
+    seats.values().filter(|seat| seat.is_taken()).count() < MAX_SEATS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verifications_that_nobody_asks_about_take_no_place() {
+        let many = || (0..2 * MAX_SEATS).map(|_| JobId::generate());
+        let mut ended: HashMap<_, _> = many().map(|job| (job, Seat::gave_up("canceled"))).collect();
+        let past = Seat::GaveUp("long ago".to_owned(), Instant::now());
+        let mut forgotten: HashMap<_, _> = many().map(|job| (job, past.clone())).collect();
+        let mut taken: HashMap<_, _> = many().map(|job| (job, Seat::Looking)).collect();
+
+        assert!(has_room(&mut ended) && has_room(&mut forgotten) && !has_room(&mut taken));
+        assert_eq!((ended.len(), forgotten.len()), (2 * MAX_SEATS, 0));
     }
 }

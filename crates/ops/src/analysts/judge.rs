@@ -12,7 +12,7 @@ use cynode_wire::handoff::VerifyOutcome;
 use tokio::time::Instant;
 
 use super::evidence::{handed, prose, written};
-use super::{Analysts, MAX_SEATS, Seat};
+use super::{Analysts, Seat, has_room};
 use crate::handoff::{HandoffError, Subject};
 use crate::signals::Topic;
 use crate::workflow::analyst::{Analyst, AnalystError, Case, Opinion, RuleAnalyst};
@@ -63,7 +63,7 @@ impl Analysts {
         }
         let seat = self.seat(case);
         let waiting_for = match seat {
-            Some(Seat::GaveUp(reason)) => {
+            Some(Seat::GaveUp(reason, _)) => {
                 self.seats().remove(&job);
                 return Ok(Opinion::Verdict(merged(verdict, &found, Some(&reason))));
             }
@@ -76,14 +76,13 @@ impl Analysts {
     /// How far it is; asks the project manager if nobody has.
     fn seat(&self, case: &Case) -> Option<Seat> {
         let mut seats = self.seats();
+        let has_room = has_room(&mut seats);
         match seats.get(&case.job) {
             Some(Seat::Elsewhere(until)) if *until <= Instant::now() => {
-                Some(Seat::GaveUp("the analyst left no findings".to_owned()))
+                Some(Seat::gave_up("the analyst left no findings"))
             }
             Some(seat) => Some(seat.clone()),
-            None if seats.len() >= MAX_SEATS => {
-                Some(Seat::GaveUp("too many verifications wait".to_owned()))
-            }
+            None if !has_room => Some(Seat::gave_up("too many verifications wait")),
             None => {
                 seats.insert(case.job, Seat::Asking);
                 let (analysts, case) = (self.clone(), case.clone());
@@ -102,10 +101,10 @@ impl Analysts {
             Ok(VerifyOutcome::AnalystRequested) => {
                 Seat::Elsewhere(Instant::now() + self.options.within)
             }
-            Ok(VerifyOutcome::Unchecked { reason }) => Seat::GaveUp(reason),
+            Ok(VerifyOutcome::Unchecked { reason }) => Seat::gave_up(reason),
             Err(error) => {
                 tracing::warn!(task.id = %case.task, %error, "nobody verifies a task's prose");
-                Seat::GaveUp(error.to_string())
+                Seat::gave_up(error.to_string())
             }
         };
         // An analyst that already looks, or has looked, says itself how it goes on.

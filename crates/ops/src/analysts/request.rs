@@ -5,7 +5,7 @@ use cynode_store::{JobStore, RunStore, TaskStore};
 use cynode_wire::handoff::{AnalystAnswer, Handoff, VerifyHandoff};
 
 use super::evidence::gather;
-use super::{AnalystRequestError, Analysts, MAX_SEATS, Seat};
+use super::{AnalystRequestError, Analysts, Seat, has_room};
 use crate::Caller;
 use crate::handoff::{HandoffError, Subject};
 
@@ -26,7 +26,7 @@ impl Analysts {
             if seats.get(&job) == Some(&Seat::Looking) {
                 return Ok(());
             }
-            if seats.len() >= MAX_SEATS && !seats.contains_key(&job) {
+            if !has_room(&mut seats) && !seats.contains_key(&job) {
                 return Err(AnalystRequestError::Full);
             }
             seats.insert(job, Seat::Looking);
@@ -106,7 +106,7 @@ impl Analysts {
             }
         };
         // What it wrote counts all the same; this is said of criteria that it left out.
-        self.seats().insert(job, Seat::GaveUp(seat));
+        self.seats().insert(job, Seat::gave_up(seat));
         self.signals.send(crate::signals::Topic::Results);
     }
 }

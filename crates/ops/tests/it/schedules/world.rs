@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use cynode_domain::ids::{ScheduleId, TaskId};
+use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_ops::agents::AgentTokens;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
@@ -145,14 +146,12 @@ impl Clockwork {
     /// Ends the pause before a run is tried again.
     pub(super) async fn patience_ends(&self, run: &ScheduleRunView) {
         let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
-        let why = run.summary.clone();
+        let waiting = ScheduleRunStatus::Claimed;
         let ended: Result<bool, Error> = self
             .its
             .world
             .store
-            .write(move |tx| {
-                Box::pin(async move { tx.schedule_run_retry(claim, 0, (&why, false)).await })
-            })
+            .write(move |tx| Box::pin(async move { tx.schedule_run_keep(claim, waiting, 0).await }))
             .await;
         assert!(ended.unwrap());
     }
