@@ -174,10 +174,10 @@ async fn group_of(
     named: Option<GroupId>,
 ) -> Result<GroupId, SkillError> {
     if let Some(group) = named {
-        return match groups::may_read(tx, caller, group).await? {
-            true => Ok(group),
-            false => Err(SkillError::Forbidden("only its members may open a skill to a group")),
-        };
+        if groups::may_read(tx, caller, group).await? {
+            return Ok(group);
+        }
+        return Err(SkillError::Forbidden("only its members may open a skill to a group"));
     }
     match groups::ids_of(tx, owner).await?.as_slice() {
         [one] => Ok(*one),
