@@ -21,10 +21,20 @@ pub struct ReplayArgs {
 pub(super) async fn run(args: ReplayArgs, app: &App) -> Result<(), Failure> {
     let replayed = read(&args.path).await?;
     app.out.show(&replayed, |all, look| render(all, look))?;
-    let broken = replayed.iter().filter(|record| !record.verdict.holds()).count();
+    judge(&replayed)
+}
+
+/// Fails unless there was something to check, and all of it holds. Conversations are not checked.
+fn judge(replayed: &[Replayed]) -> Result<(), Failure> {
+    let checked: Vec<_> = replayed.iter().filter(|record| record.verdict.is_checked()).collect();
+    let (all, left) = (checked.len(), replayed.len() - checked.len());
+    if checked.is_empty() {
+        let none = format!("nothing was checked: none of the {left} records is a decision");
+        return Err(Failure::NotFound(none));
+    }
+    let broken = checked.iter().filter(|record| !record.verdict.holds()).count();
     if broken > 0 {
-        let all = replayed.len();
-        return Err(Failure::Conflict(format!("{broken} of {all} records do not hold any more")));
+        return Err(Failure::Conflict(format!("{broken} of {all} decisions do not hold any more")));
     }
     Ok(())
 }
@@ -60,7 +70,7 @@ fn worded(verdict: &Verdict) -> (&'static str, &str) {
         Verdict::Same { answer } => ("same", answer),
         Verdict::Drifted { answer } => ("asked differently", answer),
         Verdict::Refused { reason } => ("refused", reason),
-        Verdict::NoDecision => ("no decision", ""),
+        Verdict::NoDecision => ("not checked", ""),
     }
 }
 
@@ -70,14 +80,28 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn records_are_listed_with_what_they_are_worth_today() {
-        let of = |purpose: &str, verdict| Replayed {
+    fn of(purpose: &str, verdict: Verdict) -> Replayed {
+        Replayed {
             path: PathBuf::from("cassettes/0123.json"),
             purpose: purpose.to_owned(),
             model: "tiny".to_owned(),
             verdict,
-        };
+        }
+    }
+
+    #[test]
+    fn conversations_alone_are_no_proof_that_records_hold() {
+        let chat = || of("chat", Verdict::NoDecision);
+        let same = of("plan", Verdict::Same { answer: "2 commands".to_owned() });
+        let drifted = of("plan", Verdict::Drifted { answer: "2 commands".to_owned() });
+
+        assert!(matches!(judge(&[chat()]), Err(Failure::NotFound(_))));
+        assert!(judge(&[chat(), same]).is_ok());
+        assert!(matches!(judge(&[chat(), drifted]), Err(Failure::Conflict(_))));
+    }
+
+    #[test]
+    fn records_are_listed_with_what_they_are_worth_today() {
         let records = vec![
             of("plan", Verdict::Same { answer: "2 commands".to_owned() }),
             of("classify", Verdict::Drifted { answer: "quick_fix: it says so".to_owned() }),

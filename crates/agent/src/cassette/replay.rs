@@ -33,9 +33,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether a replay gives today what was recorded.
+    /// Whether a replay gives today what was recorded. What is no decision is not checked.
     pub fn holds(&self) -> bool {
-        matches!(self, Self::Same { .. } | Self::NoDecision)
+        matches!(self, Self::Same { .. })
+    }
+
+    /// Whether there was anything to check.
+    pub fn is_checked(&self) -> bool {
+        !matches!(self, Self::NoDecision)
     }
 }
 

@@ -112,7 +112,9 @@ async fn a_replay_tells_what_changed_since() {
 
     assert!(matches!(verdict(&reworded).await, Verdict::Drifted { .. }));
     assert!(matches!(verdict(&refused).await, Verdict::Refused { .. }));
-    assert_eq!(verdict(&chat).await, Verdict::NoDecision);
+    let no_decision = verdict(&chat).await;
+    assert_eq!(no_decision, Verdict::NoDecision);
+    assert!(!no_decision.holds() && !no_decision.is_checked());
     assert!(matches!(verdict(&original).await, Verdict::Same { .. }));
 }
 
