@@ -453,7 +453,7 @@ mod tests {
     const VERBS: &[&str] = &[
         "run", "execute", "/run", "create", "new ", "add ", "make ", "start ", "task:", "todo:",
         "cancel ", "abort ", "stop ", "kill ", "answer ", "decline ", "approve ", "retry ",
-        "resume ", "pause ", "fork ",
+        "resume ", "pause ", "fork ", "$ ",
     ];
 
     proptest! {
