@@ -121,10 +121,9 @@ impl IntoResponse for OpenAiError {
 impl From<ChatError> for OpenAiError {
     fn from(error: ChatError) -> Self {
         use ChatError as E;
-        let error = match error {
-            E::Begun(cause) => return Self::from(*cause).once(),
-            error => error,
-        };
+        if let E::Begun(cause) = error {
+            return Self::from(*cause).once();
+        }
         let status = match &error {
             E::Invalid { .. } | E::Store(cynode_ops::StoreError::NulCharacter) => {
                 StatusCode::BAD_REQUEST

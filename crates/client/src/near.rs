@@ -50,7 +50,7 @@ impl Near {
         let body = request.body_mut().take();
         let body = body.as_ref().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice);
         let exchange = async {
-            let request = self.plain(request, body.unwrap_or_default())?;
+            let request = self.plain(&request, body.unwrap_or_default())?;
             let answer = self.connections.send(request, self.connect()).await;
             let answer = answer.map_err(|error| match error {
                 SendError::Connect(cause) => cause,
@@ -62,7 +62,7 @@ impl Near {
         tokio::time::timeout(limit, exchange).await?
     }
 
-    fn plain(&self, request: Request, body: Bytes) -> Result<http::Request<Full<Bytes>>, Cause> {
+    fn plain(&self, request: &Request, body: Bytes) -> Result<http::Request<Full<Bytes>>, Cause> {
         let url = request.url();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let target = format!("{}{query}", url.path()).parse()?;

@@ -9,7 +9,7 @@ use cynode_wire::tools::{ExplainAccess, ExplainView};
 use serde_json::Value;
 
 use crate::Caller;
-use crate::agents::{AgentIdentity, identity};
+use crate::agents::{AgentIdentity, identity, with_groups};
 use crate::tasks::{self, TaskError};
 
 /// What decides tool calls, asked without calling. The gateway is the one that knows.
@@ -86,6 +86,7 @@ impl Access {
                         (bound.task, bound.project) =
                             (Some(task.asked.id), Some(task.asked.project));
                     }
+                    let user = with_groups(tx, user).await?;
                     // No such token exists; the id only fills the place.
                     Ok(identity(agent, TokenId::generate(), user, bound, None))
                 })

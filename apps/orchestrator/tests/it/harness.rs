@@ -66,8 +66,8 @@ impl Harness {
         };
         change(&mut options);
         let clock = ManualClock::new(SystemClock.now());
-        let orchestrator =
-            Orchestrator::start(&options, data_dir.path(), Arc::new(clock.clone())).await.unwrap();
+        let started = Orchestrator::start(&options, data_dir.path(), Arc::new(clock.clone()));
+        let orchestrator = Box::pin(started).await.unwrap();
         let address = orchestrator.address();
         let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
         let stop = shutdown.clone();

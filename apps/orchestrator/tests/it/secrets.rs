@@ -22,7 +22,7 @@ async fn provide(harness: &Harness, provider: &ScriptedProvider) {
 /// Every tool that writes down what an agent says, with a text in each place for one.
 async fn write_down(harness: &Harness, (id, job): (TaskId, JobId), text: &str, number: usize) {
     let bound = BindingView { task_id: Some(id), ..BindingView::default() };
-    let in_job = BindingView { job_id: Some(job), ..bound.clone() };
+    let in_job = BindingView { job_id: Some(job), ..bound };
     let of =
         async |agent, bound| Mcp::at(&harness.url(), &issue(harness, agent, bound).await.secret);
     let pm = of(AgentType::Pm, BindingView::default()).await;

@@ -469,11 +469,15 @@ mod tests {
         ) {
             let text = words.join(" ");
 
-            let is_change = match intent(&text) {
-                Intent::CreateTask(_) | Intent::CreateProject(_) | Intent::RunCommands(_) => true,
-                Intent::About(wish, _) => !matches!(wish, Wish::Status | Wish::Logs | Wish::Runs),
-                _ => false,
-            };
+            let wanted = intent(&text);
+            let looks = matches!(wanted, Intent::About(Wish::Status | Wish::Logs | Wish::Runs, _));
+            let is_change = matches!(
+                wanted,
+                Intent::CreateTask(_)
+                    | Intent::CreateProject(_)
+                    | Intent::RunCommands(_)
+                    | Intent::About(..)
+            ) && !looks;
 
             let begin = polite(text.trim()).to_lowercase();
             let has_verb = VERBS.iter().any(|verb| begin.starts_with(verb));

@@ -150,9 +150,9 @@ async fn a_provider_that_accepts_no_connection_in_time_was_sent_nothing() {
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let full = socket.listen(1).unwrap();
     let address = full.local_addr().unwrap();
-    let fill = (0..8).map(|_| tokio::net::TcpStream::connect(address));
+    let many = (0..8).map(|_| tokio::net::TcpStream::connect(address));
     let mut waiting = Vec::new();
-    for connecting in fill {
+    for connecting in many {
         let connected = tokio::time::timeout(Duration::from_millis(100), connecting).await;
         waiting.extend(connected.ok().and_then(Result::ok));
     }

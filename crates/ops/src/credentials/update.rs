@@ -38,7 +38,7 @@ impl Credentials {
         };
         let expires_at = match request.expires_at {
             Expiry::Kept => old.expires_at,
-            changed => end(None, changed, now)?,
+            changed @ (Expiry::Never | Expiry::At(_)) => end(None, changed, now)?,
         };
         let row = Credential {
             is_active: request.is_active.unwrap_or(old.is_active),

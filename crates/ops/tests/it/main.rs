@@ -12,6 +12,7 @@ mod decisions;
 mod driving;
 mod egress;
 mod engines;
+mod groups;
 mod handoff;
 mod inbox;
 mod messages;

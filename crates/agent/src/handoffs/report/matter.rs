@@ -46,10 +46,7 @@ impl Matter {
         let arguments = json!({ "task_id": task.id, "limit": LOOKED_AT });
         let mut page: Value =
             tools::call(work.tools.as_ref(), "db.message.list", arguments).await?;
-        let said = match page["items"].take() {
-            Value::Array(said) => said,
-            _ => vec![],
-        };
+        let said = page["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(Some(Self {
             work,
             task,

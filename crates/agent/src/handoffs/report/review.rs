@@ -160,13 +160,11 @@ impl Matter {
             let role = unit.assigned_role.clone();
             return self.send_back((Some(&unit), &role), review).await;
         }
-        match self.owner(&review.summary).await? {
-            Some(owner) => self.send_back((None, &owner), review).await,
-            None => {
-                self.needs_person = Some("changes are wanted, and nobody is there".to_owned());
-                Ok(format!("{} wants changes, and nobody is there to make them", self.from))
-            }
+        if let Some(owner) = self.owner(&review.summary).await? {
+            return self.send_back((None, &owner), review).await;
         }
+        self.needs_person = Some("changes are wanted, and nobody is there".to_owned());
+        Ok(format!("{} wants changes, and nobody is there to make them", self.from))
     }
 
     /// A reviewer agrees: its own unit is closed, and the tests are next.
@@ -197,17 +195,14 @@ impl Matter {
         if rounds >= MAX_REVISIONS {
             return self.at_the_cap((unit, to), rounds, review).await;
         }
-        match unit {
+        if let Some(unit) = unit {
             // Whoever did the unit is told with the decision.
-            Some(unit) => {
-                let decision = json!({ "decision": "revision", "feedback": review });
-                self.route(&unit.work_unit_id, decision).await?;
-            }
-            None => {
-                let words = "Mend what the review found, and nothing else.";
-                let context = json!({ "feedback": review.clone().without_minor() });
-                self.instruct((to, InstructionKind::Revise), words, context).await?;
-            }
+            let decision = json!({ "decision": "revision", "feedback": review });
+            self.route(&unit.work_unit_id, decision).await?;
+        } else {
+            let words = "Mend what the review found, and nothing else.";
+            let context = json!({ "feedback": review.clone().without_minor() });
+            self.instruct((to, InstructionKind::Revise), words, context).await?;
         }
         Ok(format!("{to} is told to revise: {}", untrusted::inline(&review.summary)))
     }
@@ -234,16 +229,13 @@ impl Matter {
             self.needs_person = Some(format!("{name} was sent back {rounds} times: {reason}"));
             return Ok(format!("{to} waits for a person: {reason}"));
         }
-        match unit {
-            Some(unit) => {
-                let decision = json!({ "decision": "approve", "notes": notes });
-                self.route(&unit.work_unit_id, decision).await?;
-            }
-            None => {
-                let words = "Go on; what the review found is noted.";
-                let context = json!({ "notes": notes });
-                self.instruct((to, InstructionKind::Continue), words, context).await?;
-            }
+        if let Some(unit) = unit {
+            let decision = json!({ "decision": "approve", "notes": notes });
+            self.route(&unit.work_unit_id, decision).await?;
+        } else {
+            let words = "Go on; what the review found is noted.";
+            let context = json!({ "notes": notes });
+            self.instruct((to, InstructionKind::Continue), words, context).await?;
         }
         Ok(format!("{name} goes on with notes: {reason}"))
     }

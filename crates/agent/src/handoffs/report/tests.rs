@@ -57,8 +57,8 @@ fn purposes(answer: &ActedAnswer) -> Vec<&str> {
     answer.decisions.iter().map(|decided| decided.purpose.as_str()).collect()
 }
 
-fn said(items: Value) -> Result<Value, McpError> {
-    Ok(json!({ "items": items }))
+fn said(items: &Value) -> Value {
+    json!({ "items": items })
 }
 
 #[tokio::test]
@@ -125,7 +125,8 @@ async fn changes_are_wanted_of_a_unit_twice_at_most() {
 async fn after_the_last_round_what_matters_little_is_noted_if_tests_pass() {
     let passed = json!([{ "kind": "report", "type": "tests_passed", "component": "auth" }]);
     let routed = unit("impl:auth", "implementation", ("routed", 2));
-    let shelf = Shelf::new([("db.message.list", said(passed)), ("db.work_unit.get", Ok(routed))]);
+    let shelf =
+        Shelf::new([("db.message.list", Ok(said(&passed))), ("db.work_unit.get", Ok(routed))]);
 
     let answer = agent_report(work(&shelf, None), &reviewed(review(0))).await.unwrap();
 
@@ -146,7 +147,7 @@ async fn changes_go_to_whoever_did_the_work_where_there_is_no_plan() {
         let mut messages = vec![told.clone(); earlier];
         messages.extend([did("designer"), did("developer"), did("reviewer")]);
         let shelf = Shelf::new([
-            ("db.message.list", said(json!(messages))),
+            ("db.message.list", Ok(said(&json!(messages)))),
             ("db.work_unit.get", Err(no_unit())),
         ]);
 
@@ -167,7 +168,7 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
         "payload": { "filesModified": ["src/auth.rs"] },
     }]);
     let shelf = Shelf::new([
-        ("db.message.list", said(did)),
+        ("db.message.list", Ok(said(&did))),
         ("db.work_unit.get", Err(no_unit())),
         ("db.work_unit.get", Err(no_unit())),
     ]);
@@ -192,7 +193,7 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
 #[tokio::test]
 async fn tests_that_fail_are_told_to_whoever_did_the_work() {
     let did = json!([{ "kind": "report", "type": "work_completed", "sender": "developer" }]);
-    let shelf = Shelf::new([("db.message.list", said(did))]);
+    let shelf = Shelf::new([("db.message.list", Ok(said(&did)))]);
     let failed =
         Report::TestsFailed(TestResults { total: 2, passed: 1, failed: 1, failures: vec![] });
     let mut body = report_of(failed);
@@ -208,7 +209,7 @@ async fn tests_that_fail_are_told_to_whoever_did_the_work() {
 async fn a_report_that_was_answered_tells_nobody_again() {
     let told =
         json!([{ "kind": "instruction", "type": "continue", "payload": { "report_id": ID } }]);
-    let shelf = Shelf::new([("db.message.list", said(told))]);
+    let shelf = Shelf::new([("db.message.list", Ok(said(&told)))]);
 
     let answer =
         agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();

@@ -5,8 +5,8 @@ use cynode_ops::egress::{Egress, EgressError, Inference, ProviderError};
 use cynode_store::InferenceCall;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::json;
 
 use super::world::{World, asks, hello};
@@ -38,7 +38,7 @@ pub(super) async fn calls_made_at_once_do_not_pass_the_budget_together(world: Wo
     let (here, there, bob) = (&world.egress, world.other_process(), asks(&world.bob));
     let ask = |egress: Egress| {
         let asks: Inference = bob.clone();
-        async move { egress.chat(&asks, hello("far/m")).await }
+        async move { egress.chat(&asks, hello("far/m")).await }.boxed()
     };
     let mut calls: FuturesUnordered<_> =
         (0..5).flat_map(|_| [ask(here.clone()), ask(there.clone())]).collect();
