@@ -148,7 +148,11 @@ fn told<A: Serialize>(
             Ok(Json(answer).into_response())
         }
         Err(error) => {
-            tracing::warn!(handoff.kind = word, %error, "a handoff to {word} failed");
+            tracing::warn!(
+                handoff.kind = word,
+                error = &error as &dyn std::error::Error,
+                "a handoff to {word} failed"
+            );
             Err(Refusal::Work(error))
         }
     }

@@ -84,7 +84,10 @@ impl Inbox {
                 () = shutdown.triggered() => return,
                 dealt = self.activate() => {
                     if let Err(error) = dealt {
-                        tracing::warn!(%error, "reports of agents wait for the project manager");
+                        tracing::warn!(
+                            error = &error as &dyn std::error::Error,
+                            "reports of agents wait for the project manager"
+                        );
                     }
                 }
             }
@@ -163,7 +166,10 @@ impl Inbox {
             // Nobody is there: the others wait too.
             return Err(error);
         }
-        tracing::warn!(message.id = %id, %error, "a report was not dealt with");
+        tracing::warn!(
+            message.id = %id, error = &error as &dyn std::error::Error,
+            "a report was not dealt with"
+        );
         if begun >= TRIES {
             return self
                 .give_up(claim, task, format!("given up after {begun} tries: {error}"))

@@ -177,7 +177,10 @@ impl Watch {
             let _ = sender.send(());
         });
         if let Err(error) = thread {
-            tracing::error!(%error, "no thread to watch a job with");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "no thread to watch a job with"
+            );
         }
         Self { dir: dir.clone(), ended }
     }

@@ -162,7 +162,10 @@ impl<W: Workflow> Runner<W> {
                     failures += 1;
                     self.readiness.set_waiting(format!("the orchestrator gives no task: {error}"));
                     if failures == 1 {
-                        tracing::warn!(%error, "no task could be claimed: {error}");
+                        tracing::warn!(
+                            error = &error as &dyn std::error::Error,
+                            "no task could be claimed: {error}"
+                        );
                     }
                     sleep(AWAY.delay(failures)).await;
                 }

@@ -103,7 +103,10 @@ impl Analysts {
             }
             Ok(VerifyOutcome::Unchecked { reason }) => Seat::gave_up(reason),
             Err(error) => {
-                tracing::warn!(task.id = %case.task, %error, "nobody verifies a task's prose");
+                tracing::warn!(
+                    task.id = %case.task, error = &error as &dyn std::error::Error,
+                    "nobody verifies a task's prose"
+                );
                 Seat::gave_up(error.to_string())
             }
         };

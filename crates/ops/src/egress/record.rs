@@ -191,7 +191,10 @@ impl Drop for Record {
         self.egress.tasks.spawn("record of a model call", async move {
             let id = call.id;
             if let Err(error) = store.enter(vec![Entry::Call(call)]).await {
-                tracing::error!(call.id = %id, %error, "call {id} could not be recorded");
+                tracing::error!(
+                    call.id = %id, error = &error as &dyn std::error::Error,
+                    "call {id} could not be recorded"
+                );
             }
         });
     }

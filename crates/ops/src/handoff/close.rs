@@ -100,11 +100,18 @@ impl Closing {
     async fn run(self) {
         let token = self.token;
         if let Err(error) = self.handoffs.agents.end(token).await {
-            tracing::warn!(%error, "the token {token} of a handoff could not be ended");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the token {token} of a handoff could not be ended"
+            );
         }
         let trace_id = self.subject.trace_id.clone();
         if let Err(error) = self.keep().await {
-            tracing::error!(%error, trace_id, "decisions of the project manager were not kept");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                trace_id,
+                "decisions of the project manager were not kept"
+            );
         }
     }
 

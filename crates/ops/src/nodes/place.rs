@@ -66,7 +66,10 @@ impl Placer {
 
     async fn place(&self, job: JobId) {
         if let Err(error) = self.choose(job).await {
-            tracing::warn!(job.id = %job, %error, "a job could not be placed and waits for its turn");
+            tracing::warn!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "a job could not be placed and waits for its turn"
+            );
         }
         self.signals.send(Topic::Jobs);
         self.signals.send(Topic::Events);

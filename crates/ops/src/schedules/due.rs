@@ -20,7 +20,10 @@ pub(super) async fn note_due(tx: &mut Tx) -> Result<(), Error> {
         match schedule {
             Ok(schedule) => note(tx, &schedule, now).await?,
             Err(error) => {
-                warn!(%error, schedule.id = %id, "the schedule {id} cannot be read and is paused");
+                warn!(
+                    error = &error as &dyn std::error::Error, schedule.id = %id,
+                    "the schedule {id} cannot be read and is paused"
+                );
                 drop(error);
                 tx.schedule_pause(id).await?;
             }

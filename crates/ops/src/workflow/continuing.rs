@@ -50,7 +50,10 @@ impl Continuer {
         let answer = patiently(|| self.handoffs.continue_run(&subject, body.clone())).await;
         if let Err(error) = &answer {
             let task = subject.task;
-            tracing::warn!(task.id = ?task, %error, "the project manager did not say how a run goes on");
+            tracing::warn!(
+                task.id = ?task, error = error as &dyn std::error::Error,
+                "the project manager did not say how a run goes on"
+            );
         }
         bounds.settle(answer)
     }

@@ -50,7 +50,10 @@ impl Planner {
             Ok(PlanOutcome::Planned { steps, assumptions }) => checked(steps, assumptions, owed),
             Ok(PlanOutcome::Ask { question }) => PlanningView::Ask { question },
             Err(error) => {
-                tracing::warn!(task.id = ?task, %error, "no plan came from the project manager");
+                tracing::warn!(
+                    task.id = ?task, error = &error as &dyn std::error::Error,
+                    "no plan came from the project manager"
+                );
                 PlanningView::NoPlanner { reason: in_words(&error) }
             }
         }

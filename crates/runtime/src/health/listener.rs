@@ -71,7 +71,11 @@ struct SocketFile(PathBuf);
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0) {
-            tracing::debug!(%error, "socket {} is gone already", self.0.display());
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "socket {} is gone already",
+                self.0.display()
+            );
         }
     }
 }

@@ -65,7 +65,10 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         if let Err(error) = self.provider.shutdown_with_timeout(LAST_SPANS) {
-            tracing::warn!(%error, "the last spans were not sent");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the last spans were not sent"
+            );
         }
     }
 }

@@ -152,7 +152,10 @@ async fn see_through(context: &Arc<Context>, job: JobId, dir: &JobDir, mut watch
             discard(context, job, dir).await;
         }
         Err(error) => {
-            tracing::error!(job.id = %job, %error, "job {job} is left for the next start");
+            tracing::error!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "job {job} is left for the next start"
+            );
         }
     }
 }
@@ -182,12 +185,20 @@ async fn discard(context: &Arc<Context>, job: JobId, dir: &JobDir) {
     let from = dir.path().to_owned();
     match tokio::fs::rename(&from, &trash).await {
         Ok(()) => context.roster.remove(job),
-        Err(error) => tracing::error!(job.id = %job, %error, "job {job} cannot be put away"),
+        Err(error) => {
+            tracing::error!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "job {job} cannot be put away"
+            )
+        }
     }
     context.tasks.spawn("discard", async move {
         let removed = blocking(move || remove_tree(&trash)).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(job.id = %job, %error, "files of job {job} are left behind");
+            tracing::warn!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "files of job {job} are left behind"
+            );
         }
     });
 }

@@ -138,7 +138,10 @@ impl Roster {
 
 fn pass_on(job: JobId, dir: &JobDir, request: StopRequest) {
     if let Err(error) = dir.request_stop(request) {
-        tracing::error!(job.id = %job, %error, "job {job} cannot be asked to stop");
+        tracing::error!(
+            job.id = %job, error = &error as &dyn std::error::Error,
+            "job {job} cannot be asked to stop"
+        );
     }
 }
 

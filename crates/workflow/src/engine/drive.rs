@@ -209,7 +209,12 @@ impl<S: Send + Sync + 'static> Attempts<'_, S> {
                 return Err(error);
             };
             let failures = self.made;
-            tracing::warn!(node = name, failures, %error, "node {name} is tried again: {error}");
+            tracing::warn!(
+                node = name,
+                failures,
+                error = &error as &dyn std::error::Error,
+                "node {name} is tried again: {error}"
+            );
             sleep(pause).await;
         }
     }

@@ -146,7 +146,10 @@ impl<W: Workflow> Run<W> {
     async fn release(&self, release: ReleaseLease) {
         match timeout(RELEASE, self.orchestrator.release(&release)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the lease ends by itself: {error}"),
+            Ok(Err(error)) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the lease ends by itself: {error}"
+            ),
             Err(_) => tracing::warn!("the lease ends by itself: no answer"),
         }
     }
