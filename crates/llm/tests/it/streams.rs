@@ -75,7 +75,7 @@ async fn how_the_connection_ends_after_a_whole_answer_does_not_matter() {
 async fn the_last_event_counts_also_without_the_line_that_ends_it() {
     let harness = Harness::new(ProviderKind::Anthropic);
     let events = [
-        r#"data: {"type":"message_start","message":{"id":"m","model":"x","content":[]}}"#,
+        r#"data: {"type":"message_start","message":{"id":"m","model":"x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
         r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"one"}}"#,
         r#"data: {"type":"message_stop"}"#,
     ];

@@ -91,11 +91,11 @@ mod tests {
         let prose = asked("prompt").without_secrets();
         let script = asked("script").without_secrets();
 
-        assert_eq!(prose.prompt, "use SECRET_REDACTED");
-        assert_eq!(prose.task_name.unwrap(), "deploy SECRET_REDACTED");
+        assert_eq!(prose.prompt, "use sk-SECRET_REDACTED");
+        assert_eq!(prose.task_name.unwrap(), "deploy sk-SECRET_REDACTED");
         assert_eq!(script.prompt, format!("use {KEY}"), "a script must work");
         let [text, command] = &*prose.acceptance_criteria else { panic!("two criteria") };
-        let said = "it works with SECRET_REDACTED".to_owned();
+        let said = "it works with sk-SECRET_REDACTED".to_owned();
         assert_eq!(*text, Criterion::Text { description: said });
         assert_eq!(*command, Criterion::CommandSucceeds { command: format!("curl -u {KEY}") });
     }
