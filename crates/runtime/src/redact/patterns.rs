@@ -63,7 +63,12 @@ const SHAPES: [(&str, Only, SecretKind); 29] = [
         Only::NotAPlaceholder,
         Token,
     ),
-    (r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})", Only::NotAWord, Token),
+    // Not what has a value behind it: that is the secret then.
+    (
+        r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{8,}={0,2})(?:[^A-Za-z0-9._~+/=\[-]|$)",
+        Only::NotAWord,
+        Token,
+    ),
     (r"(?i)\b(?:set-)?cookie:\s*(?P<secret>[^\s=;'\x22\\]+=[^\r\n'\x22\\]+)", Only::Always, Token),
     // Model providers.
     (r"\bsk-(?P<secret>[A-Za-z0-9_-]{16,})", Only::NotAWord, ApiKey),
@@ -104,10 +109,10 @@ fn keyed() -> [(String, Only); 7] {
     [
         // "password": "…", in JSON.
         (format!(r#"(?i)(?:{KEY}|cookie)"\s*:\s*"(?P<secret>(?:[^"\\]|\\.)+)"#), Only::Always),
-        // \"password\": \"…\", in JSON inside a string.
+        // \"password\": \"…\", in JSON inside a string, where an even number of \ ends the string.
         (
             format!(
-                r#"(?i)(?:{KEY}|cookie)\\+"\s*:\s*\\+"(?P<secret>(?:[^"\\]|\\[^"\\]|\\\\(?:\\\\|\\"|[^"\\]))+)"#
+                r#"(?i)(?:{KEY}|cookie)\\(?:\\\\)*"\s*:\s*\\(?:\\\\)*"(?P<secret>(?:[^"\\]|\\[^"\\]|\\\\(?:\\\\|\\"|[^"\\]))+)"#
             ),
             Only::Always,
         ),

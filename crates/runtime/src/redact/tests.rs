@@ -20,6 +20,7 @@ fn corpus() -> Vec<(String, String)> {
         format!("authorization=bearer {random}"),
         format!("curl -H 'Authorization: Basic {random}=='"),
         format!("sent bearer {random} to upstream"),
+        format!("sent bearer password={random} to upstream"),
         format!("OPENAI says sk-proj-{random} is wrong"),
         format!("key sk-ant-api03-{random}"),
         format!("push with ghp_{random}"),
