@@ -61,7 +61,7 @@ async fn with_model(
     teller.say(footer(&ended.changes)).await;
     let changes =
         if ended.changes.is_empty() { "nothing".to_owned() } else { ended.changes.join(", ") };
-    let reason = format!("answered after {} questions; changed: {changes}", ended.rounds);
+    let reason = format!("questions to the model: {}; changed: {changes}", ended.rounds);
     let mut record = record(turns, DecidedBy::Model, reason);
     record.model = Some(ended.model).filter(|name| !name.is_empty());
     match outcome {
@@ -78,10 +78,9 @@ async fn with_model(
 async fn by_rule(work: &Work, turns: &[Turn], teller: &Teller, why: &ModelError) {
     let wanted = last_words(turns);
     let intent = intent(wanted);
-    let kind = format!("{intent:?}");
-    let kind = kind.split(['(', ' ']).next().unwrap_or_default().to_lowercase();
+    let kind = intent.word();
     let (by, reason) = if *why == ModelError::NoModel {
-        (DecidedBy::Rule, kind)
+        (DecidedBy::Rule, kind.to_owned())
     } else {
         (DecidedBy::Fallback, format!("{kind} ({why})"))
     };

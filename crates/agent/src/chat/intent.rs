@@ -58,6 +58,34 @@ pub(super) enum Wish {
     ForPeople(&'static str),
 }
 
+impl Intent {
+    /// What it is called on record.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Help => "help",
+            Self::Projects => "projects",
+            Self::Tasks(_) => "tasks",
+            Self::Nodes => "nodes",
+            Self::Overview => "overview",
+            Self::Waiting => "what waits for the person",
+            Self::About(Wish::Status, _) => "status of a task",
+            Self::About(Wish::Logs, _) => "logs of a task",
+            Self::About(Wish::Runs, _) => "runs of a task",
+            Self::About(Wish::Cancel, _) => "cancel a task",
+            Self::About(Wish::Answer(_), _) => "answer a question",
+            Self::About(Wish::Decline, _) => "decline a question",
+            Self::About(Wish::ForPeople(_), _) => "for people only",
+            Self::CreateTask(_) => "create a task",
+            Self::RunCommands(_) => "run commands",
+            Self::Recurring(_) => "create a schedule",
+            Self::Schedules => "schedules",
+            Self::CreateProject(_) => "create a project",
+            Self::Incomplete(_) => "incomplete",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
 const STATUSES: &[&str] = &["queued", "running", "completed", "failed", "canceled", "superseded"];
 /// How a request may begin before it says what it wants.
 const POLITE: &[&str] = &[

@@ -227,7 +227,8 @@ async fn what_is_written_like_a_command_is_done_by_rule_even_if_there_is_a_model
 
     assert!(text(&events).starts_with("I created the task `wash-the-car`"), "{}", text(&events));
     assert_eq!(shelf.names(), ["db.task.create"]);
-    assert_eq!(decisions(&events)[0].by, DecidedBy::Rule);
+    let decided = &decisions(&events)[0];
+    assert_eq!((decided.by, decided.reason.as_str()), (DecidedBy::Rule, "create a task"));
     assert!(actor.heard().is_empty());
 }
 
