@@ -51,6 +51,7 @@ mod programs;
 mod project_manager;
 #[cfg(test)]
 mod schedules;
+mod secrets;
 #[cfg(test)]
 mod seed;
 #[cfg(test)]
