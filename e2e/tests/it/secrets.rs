@@ -16,6 +16,7 @@ use crate::work::{closed, create};
 
 const JUDGING: &str = "Judge each criterion by the evidence";
 
+#[expect(clippy::unwrap_used, reason = "a test that cannot prepare its world has failed")]
 async fn system(provider: &ScriptedProvider) -> System {
     let system = System::new().await;
     let body = json!({ "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
@@ -28,7 +29,7 @@ async fn system(provider: &ScriptedProvider) -> System {
 /// The logs of all processes of a system.
 fn logs_below(place: &Path) -> String {
     let mut logs = String::new();
-    for entry in fs::read_dir(place).unwrap().flatten() {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             logs.push_str(&logs_below(&path));
