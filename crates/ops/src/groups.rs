@@ -1,7 +1,7 @@
 //! Groups of users: who is in which, and in which order they count.
 //!
 //! Administrators make groups and say who is in them; a user sees the own ones. Preferences,
-//! credentials, access rules and skills may be a group's. Start at [`ids_of`]: whatever is decided for a
+//! credentials, access rules and skills may be a group's. Start at `ids_of`: whatever is decided for a
 //! user is decided with these groups, read at that moment or with the revision of access rules, which
 //! every change here moves.
 
