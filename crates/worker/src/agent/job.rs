@@ -189,7 +189,7 @@ async fn discard(context: &Arc<Context>, job: JobId, dir: &JobDir) {
             tracing::error!(
                 job.id = %job, error = &error as &dyn std::error::Error,
                 "job {job} cannot be put away"
-            )
+            );
         }
     }
     context.tasks.spawn("discard", async move {
