@@ -150,13 +150,13 @@ impl Chat {
         let room = self.room()?;
         let (chat, turn) = (self.clone(), Turn::new(call, &request, self.clock.now()));
         self.background.spawn("a turn of chat", async move {
-            chat.run(turn, request, reader).await;
-            drop(room);
+            chat.run(turn, request, reader, room).await;
         });
         Ok(())
     }
 
-    /// Room for one more.
+    /// Room for one more, given back before the reader is told of the end: whoever has an answer can
+    /// ask again.
     fn room(&self) -> Result<OwnedSemaphorePermit, ChatError> {
         Arc::clone(&self.room).try_acquire_owned().map_err(|_| ChatError::Busy)
     }

@@ -8,6 +8,7 @@ use cynode_store::ThreadMessage;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::again::{Answer, Asked};
@@ -103,7 +104,13 @@ fn effective_model(request: &ChatRequest) -> String {
 
 impl Chat {
     /// Runs a turn to its end, whatever that is, and puts it on record.
-    pub(super) async fn run(&self, mut turn: Turn, request: ChatRequest, reader: Reader) {
+    pub(super) async fn run(
+        &self,
+        mut turn: Turn,
+        request: ChatRequest,
+        reader: Reader,
+        room: OwnedSemaphorePermit,
+    ) {
         let mut said = Said::default();
         match reader {
             Reader::Whole(mut reader) => {
@@ -114,6 +121,7 @@ impl Chat {
                 };
                 let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
                 let answer = outcome.and_then(|answer| kept.map(|()| answer));
+                drop(room);
                 // Whoever went away has no use for the answer.
                 let _ = reader.send(answer.map_err(|error| turn.told(error)));
             }
@@ -125,6 +133,7 @@ impl Chat {
                     () = self.background.ending() => Err(ChatError::Stopping),
                 };
                 let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
+                drop(room);
                 reader.end(outcome.and(kept).map_err(|error| turn.told(error)));
             }
         }
