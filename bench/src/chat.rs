@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use cynode_testkit::DurableServer;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use serde_json::{Value, json};
 
@@ -63,9 +64,13 @@ pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Resul
     }
     if !args.direct_only && !args.no_postgres {
         let database = cynode_testkit::postgres_database().await;
-        let storage = Storage::PostgresOfTests(database.url.clone());
-        let ours = subject::orchestrator(&provider, &storage).await?;
-        all.extend(measure(args, &ours, out).await?);
+        let durable = DurableServer::start()?;
+        for storage in
+            [Storage::Postgres(durable.url()), Storage::PostgresOfTests(database.url.clone())]
+        {
+            let ours = subject::orchestrator(&provider, &storage).await?;
+            all.extend(measure(args, &ours, out).await?);
+        }
     }
     let mut failure = None;
     if args.peers {
@@ -146,7 +151,11 @@ fn explain(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> 
         )?;
     }
     if !args.direct_only && !args.no_postgres {
-        writeln!(out, "The PostgreSQL of the tests runs without fsync; its CPU time is not ours.")?;
+        writeln!(
+            out,
+            "PostgreSQL waits for its disk as SQLite does, but where it runs without fsync; its CPU time is \
+             not ours."
+        )?;
     }
     if args.peers {
         writeln!(out, "LiteLLM runs with one worker and a master key, and keeps no record.")?;
