@@ -14,7 +14,6 @@ use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::TraceId;
 use cynode_ops::chat::{Chat, ChatCall};
 use cynode_ops::{Accounts, Caller};
-use cynode_runtime::redact::redact;
 use cynode_wire::openai::{ChatCompletion, ChatRequest, ErrorBody, ModelEntry, ModelList};
 use http::{HeaderMap, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
@@ -24,7 +23,7 @@ pub(crate) use sse::stream_of;
 
 use crate::identity::{User, bearer};
 pub(crate) use crate::openai_error::OpenAiError;
-use crate::responses;
+use crate::{responses, unreadable};
 
 /// Where OpenAI's clients look for the id to quote in a report.
 const REQUEST_ID: &str = "x-request-id";
@@ -70,7 +69,7 @@ async fn complete(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
-    let request = decoded(&body?)?;
+    let request: ChatRequest = unreadable::read(&body?)?;
     let call = called(caller, trace, &headers)?;
     if request.stream {
         let pieces = chat.stream(call, request).await?;
@@ -98,14 +97,6 @@ async fn model(
 ) -> Result<Json<ModelEntry>, OpenAiError> {
     let found = chat.models(&caller).await?.into_iter().find(|model| model.id == wanted);
     found.map(Json).ok_or_else(|| OpenAiError::unknown_model(&wanted))
-}
-
-/// A request, as it was sent.
-pub(crate) fn decoded(body: &[u8]) -> Result<ChatRequest, OpenAiError> {
-    serde_json::from_slice(body).map_err(|error| {
-        // The parser quotes what it does not understand.
-        OpenAiError::invalid(format!("the body cannot be read: {}", redact(&error.to_string())))
-    })
 }
 
 /// Who asks, and where, by the headers that OpenAI's clients send.

@@ -5,24 +5,40 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::TraceId;
 use cynode_runtime::problem::Kind;
 use cynode_wire::problem::Problem;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, StatusCode};
 use tracing::{Instrument, debug, error, info_span, warn};
 
 use crate::error::ApiError;
 use crate::identity::asks_for_token;
+use crate::openai_error::OpenAiError;
 
 const TRACE_HEADER: &str = "x-trace-id";
+/// What OpenAI's clients call, whether there is such a route or not.
+const OPENAI_ROUTES: [&str; 11] = [
+    "/v1/audio",
+    "/v1/batches",
+    "/v1/chat",
+    "/v1/completions",
+    "/v1/egress/chat",
+    "/v1/embeddings",
+    "/v1/files",
+    "/v1/images",
+    "/v1/models",
+    "/v1/moderations",
+    "/v1/responses",
+];
 
 /// Wraps every request.
 pub(crate) async fn edge(mut request: Request, next: Next) -> Response {
     let trace = trace_of(&request);
     request.extensions_mut().insert(trace);
     let method = request.method().clone();
+    let shape = Shape::of(request.uri().path());
     let route = request
         .extensions()
         .get::<MatchedPath>()
@@ -33,7 +49,7 @@ pub(crate) async fn edge(mut request: Request, next: Next) -> Response {
     let status = response.status();
     span.in_scope(|| {
         if status.is_client_error() || status.is_server_error() {
-            response = explain(std::mem::take(&mut response), trace);
+            response = explain(std::mem::take(&mut response), trace, shape);
         }
         debug!(http.status = status.as_u16(), "{method} {route} answered {status}");
     });
@@ -66,9 +82,36 @@ fn trace_of(request: &Request) -> TraceId {
     given.and_then(|text| text.parse().ok()).unwrap_or_else(TraceId::generate)
 }
 
+/// How refusals of the framework are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Problem,
+    OpenAi,
+}
+
+impl Shape {
+    /// Clients of OpenAI's API read no problems, also not about routes of it that we do not have.
+    fn of(path: &str) -> Self {
+        let is_below = |route: &str| {
+            path.strip_prefix(route).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_theirs = OPENAI_ROUTES.into_iter().any(is_below);
+        if is_theirs { Self::OpenAi } else { Self::Problem }
+    }
+}
+
+/// A refusal of the framework itself, on a route that OpenAI's clients call.
+fn as_openai(refused: &Response) -> Response {
+    let mut response = OpenAiError::of_framework(refused.status()).into_response();
+    if let Some(methods) = refused.headers().get(ALLOW) {
+        response.headers_mut().insert(ALLOW, methods.clone());
+    }
+    response
+}
+
 /// Gives a refusal its body. Refusals of the framework itself (no such route, wrong method, too
 /// large, too slow) get one too.
-fn explain(mut response: Response, trace: TraceId) -> Response {
+fn explain(mut response: Response, trace: TraceId, shape: Shape) -> Response {
     let refusal = response.extensions_mut().remove::<ApiError>();
     let is_ours = response
         .headers()
@@ -77,6 +120,7 @@ fn explain(mut response: Response, trace: TraceId) -> Response {
     let refusal = match refusal {
         Some(refusal) => refusal,
         None if is_ours => return response,
+        None if shape == Shape::OpenAi => return as_openai(&response),
         None => framework_refusal(response.status()),
     };
     log(&refusal);

@@ -33,6 +33,7 @@ mod status;
 mod tasks;
 mod threads;
 mod unread;
+mod unreadable;
 mod workflow;
 
 pub use egress::Models;

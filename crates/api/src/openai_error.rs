@@ -13,7 +13,7 @@ use cynode_ops::AccountError;
 use cynode_ops::agents::AgentError;
 use cynode_ops::chat::ChatError;
 use cynode_ops::egress::{EgressError, ProviderError};
-use cynode_wire::openai::{ErrorBody, NO_PROVIDER_CODE};
+use cynode_wire::openai::{CREDENTIAL_CODE, ErrorBody, NO_PROVIDER_CODE};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tracing::{error, warn};
@@ -71,6 +71,33 @@ impl OpenAiError {
     pub(crate) fn not_an_agent(message: &str) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
         Self::of_kind(status, message, kind, "invalid_api_key")
+    }
+
+    /// What the framework itself refuses.
+    pub(crate) fn of_framework(status: StatusCode) -> Self {
+        use StatusCode as S;
+        let (message, code) = match status {
+            S::NOT_FOUND => (
+                "there is no such route here; chat is at /v1/chat/completions and /v1/responses, the \
+                 list of models at /v1/models",
+                "unknown_url",
+            ),
+            S::METHOD_NOT_ALLOWED => ("this route does not have that method", "method_not_allowed"),
+            S::PAYLOAD_TOO_LARGE => return Self::too_large(),
+            S::GATEWAY_TIMEOUT | S::REQUEST_TIMEOUT => {
+                ("the answer took too long", "cynodeai_completion_timeout")
+            }
+            status if status.is_server_error() => {
+                ("something failed on our side; the log has the cause", "internal_error")
+            }
+            _ => ("the request could not be understood", "invalid_request"),
+        };
+        Self::new(status, message, code)
+    }
+
+    fn too_large() -> Self {
+        let message = "the body is larger than this route takes";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message, "request_too_large")
     }
 
     pub(crate) fn unknown_model(model: &str) -> Self {
@@ -207,8 +234,7 @@ impl From<AgentError> for OpenAiError {
 impl From<BytesRejection> for OpenAiError {
     fn from(rejection: BytesRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let message = "the body is larger than this route takes";
-            return Self::new(StatusCode::PAYLOAD_TOO_LARGE, message, "request_too_large");
+            return Self::too_large();
         }
         Self::invalid("the body could not be read to its end".to_owned())
     }
@@ -227,7 +253,7 @@ impl From<EgressError> for OpenAiError {
             // A client must not try again by itself: it would be refused again.
             E::OverBudget(_) => (S::FORBIDDEN, "insufficient_quota", "insufficient_quota"),
             E::NoCredential { .. } | E::Credential(_) => {
-                (S::SERVICE_UNAVAILABLE, "server_error", "credential_unusable")
+                (S::SERVICE_UNAVAILABLE, "server_error", CREDENTIAL_CODE)
             }
             E::Provider { cause, .. } => of_provider(cause),
             E::Preferences(_) => {

@@ -17,7 +17,6 @@ use axum::extract::{Extension, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::{ChatTurnId, TraceId};
 use cynode_ops::chat::{Chat, ChatCall, Link, MANAGER_MODEL};
-use cynode_runtime::redact::redact;
 use cynode_wire::openai::responses::{ResponseRequest, ResponseSettings, ResponseView};
 use cynode_wire::openai::{ChatMessage, ErrorBody};
 use http::{HeaderMap, StatusCode};
@@ -26,6 +25,7 @@ use utoipa_axum::routes;
 
 use crate::chat::{OpenAiError, called};
 use crate::identity::User;
+use crate::unreadable;
 
 /// What the names of responses begin with; the rest is the turn's id.
 const PREFIX: &str = "resp_";
@@ -47,7 +47,7 @@ async fn create(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
-    let asked = decoded(&body?)?;
+    let asked: ResponseRequest = unreadable::read(&body?)?;
     let mut call = called(caller, trace, &headers)?;
     let past = past(&chat, &call, &asked).await?;
     let request = request::translated(&asked, past)?;
@@ -122,11 +122,4 @@ fn named(turn: ChatTurnId) -> String {
 
 fn turn_of(name: &str) -> Option<ChatTurnId> {
     name.strip_prefix(PREFIX)?.parse().ok()
-}
-
-fn decoded(body: &[u8]) -> Result<ResponseRequest, OpenAiError> {
-    serde_json::from_slice(body).map_err(|error| {
-        // The parser quotes what it does not understand.
-        OpenAiError::invalid(format!("the body cannot be read: {}", redact(&error.to_string())))
-    })
 }

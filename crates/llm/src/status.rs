@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::DateTime;
+use cynode_wire::openai::CREDENTIAL_CODE;
 use reqwest::StatusCode;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use secrecy::ExposeSecret;
@@ -35,6 +36,8 @@ pub(crate) fn judge(
         // An account without money stays without it, however long one waits.
         429 if told.is("insufficient_quota") => told.rejected(status),
         429 => ProviderError::RateLimited { retry_after },
+        // An orchestrator without a credential says how to give it one, and waiting does not.
+        503 if told.is(CREDENTIAL_CODE) => told.rejected(status),
         408 | 500.. => ProviderError::Unavailable { status: status_code, retry_after },
         400 if told.is("content_filter") => {
             ProviderError::Refused { message: told.message(status) }
@@ -172,6 +175,15 @@ mod tests {
         let error = judged(429, &[("retry-after", "1")], body);
 
         assert!(matches!(error, ProviderError::Rejected { status: 429, .. }), "{error:?}");
+    }
+
+    #[test]
+    fn an_orchestrator_without_a_credential_says_how_to_give_it_one() {
+        let body = r#"{"error":{"message":"see: cynork creds set","code":"credential_unusable"}}"#;
+
+        let error = judged(503, &[], body);
+
+        assert!(!error.is_transient() && error.to_string().contains("creds set"), "{error}");
     }
 
     #[test]

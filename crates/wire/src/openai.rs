@@ -11,8 +11,8 @@ mod chunk;
 pub mod responses;
 
 pub use answer::{
-    AssistantMessage, ChatCompletion, Choice, ErrorBody, ErrorDetail, ModelEntry, ModelList,
-    NO_PROVIDER_CODE, Usage,
+    AssistantMessage, CREDENTIAL_CODE, ChatCompletion, Choice, ErrorBody, ErrorDetail, ModelEntry,
+    ModelList, NO_PROVIDER_CODE, Usage,
 };
 pub use chunk::{ChatChunk, ChunkChoice, Delta, FunctionDelta, ToolCallDelta};
 

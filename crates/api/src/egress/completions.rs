@@ -15,9 +15,10 @@ use http::HeaderMap;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::chat::{decoded, stream_of};
+use crate::chat::stream_of;
 use crate::identity::bearer;
 use crate::openai_error::OpenAiError;
+use crate::unreadable;
 
 /// What the agents' way out works with.
 #[derive(Clone)]
@@ -42,7 +43,7 @@ async fn complete(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
     let identity = agent(&way.agents, &headers).await?;
-    let request = CleanRequest::from(decoded(&body?)?);
+    let request = CleanRequest::from(unreadable::read::<ChatRequest>(&body?)?);
     let noted = |key: &str| request.metadata.as_ref()?.get(key)?.as_str().map(ToOwned::to_owned);
     let purpose = noted("purpose").unwrap_or_else(|| "agent".to_owned());
     let mut inference = Inference::of_agent(&identity, &purpose, &trace.to_string());

@@ -179,6 +179,9 @@ impl ModelEntry {
 /// The code of a refusal for want of any provider of models.
 pub const NO_PROVIDER_CODE: &str = "no_provider";
 
+/// The code of the refusal that says that a provider's credential is missing or cannot be used.
+pub const CREDENTIAL_CODE: &str = "credential_unusable";
+
 /// Why a request failed, in the shape that OpenAI's clients read.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ErrorBody {
