@@ -35,9 +35,9 @@ impl Harness {
         Self { provider, client, secret: Key::from(SECRET) }
     }
 
-    /// A provider whose patience ends at once.
+    /// A provider whose patience ends soon, though not before a busy machine has sent the request.
     pub(crate) fn hasty(kind: ProviderKind) -> Self {
-        let soon = Duration::from_millis(100);
+        let soon = Duration::from_secs(1);
         let limits = Limits { begin: soon, go_on: soon, finish: soon, ..Limits::default() };
         Self::with_limits(kind, limits)
     }
