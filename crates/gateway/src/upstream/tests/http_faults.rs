@@ -13,14 +13,21 @@ use crate::seams::{UpstreamError, Upstreams as _};
 use crate::upstream::UpstreamOptions;
 
 async fn fault(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> UpstreamError {
+    fault_within(quick().quiet_timeout, reply).await
+}
+
+/// What comes of a call of a server that may be quiet for so long.
+async fn fault_within(
+    quiet_timeout: Duration,
+    reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> UpstreamError {
     let fake = Fake::with_sessions(move |seen| match seen.verb {
         http::Method::POST => reply(seen),
         _ => Reply::Bytes(405, "text/plain", vec![]),
     })
     .await;
     let client = Client::plain();
-    let world =
-        World::new(UpstreamOptions { quiet_timeout: Duration::from_millis(300), ..quick() });
+    let world = World::new(UpstreamOptions { quiet_timeout, ..quick() });
     let server = world.install_http(&fake.url);
     let upstream = world.open(server, &client).await;
     ask(&upstream, &client, call("1", "x")).await.unwrap_err()
@@ -28,10 +35,12 @@ async fn fault(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Upstre
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_not_waited_for_without_end() {
-    assert_eq!(fault(|_| Reply::Silence).await, UpstreamError::Timeout);
+    let soon = Duration::from_secs(1);
+    assert_eq!(fault_within(soon, |_| Reply::Silence).await, UpstreamError::Timeout);
     let (_sender, reply) = stream();
     let reply = std::sync::Mutex::new(Some(reply));
-    assert_eq!(fault(move |_| reply.lock().unwrap().take().unwrap()).await, UpstreamError::Timeout);
+    let begun = fault_within(soon, move |_| reply.lock().unwrap().take().unwrap()).await;
+    assert_eq!(begun, UpstreamError::Timeout);
 }
 
 #[tokio::test]
