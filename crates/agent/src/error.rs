@@ -1,6 +1,7 @@
 //! Why a handoff could not be answered.
 
 use cynode_client::McpError;
+use cynode_domain::policy::{ErrorKind, Stage};
 
 use crate::brain::NoRecord;
 
@@ -13,7 +14,9 @@ pub enum AgentError {
         /// The tool.
         tool: String,
         /// The decision that refused it.
-        stage: String,
+        stage: Stage,
+        /// Why, as a word.
+        kind: ErrorKind,
         /// Why, in words.
         message: String,
     },
@@ -23,7 +26,7 @@ pub enum AgentError {
         /// The tool.
         tool: String,
         /// What went wrong, as a word.
-        kind: String,
+        kind: ErrorKind,
         /// What went wrong, in words.
         message: String,
     },
@@ -48,7 +51,9 @@ impl AgentError {
     pub(crate) fn of(tool: &str, error: McpError) -> Self {
         let tool = tool.to_owned();
         match error {
-            McpError::Refused { stage, message, .. } => Self::Refused { tool, stage, message },
+            McpError::Refused { stage, kind, message } => {
+                Self::Refused { tool, stage, kind, message }
+            }
             McpError::Tool { kind, message } => Self::Tool { tool, kind, message },
             McpError::Away(error) => Self::Away(error),
         }
@@ -56,20 +61,44 @@ impl AgentError {
 
     /// Whether the same handoff may succeed later.
     pub fn may_retry(&self) -> bool {
-        matches!(self, Self::Away(_)) || self.is_of(&["service_unavailable", "timeout"])
+        match self {
+            // What a decision needs may be away for a moment too.
+            Self::Refused { kind, .. } | Self::Tool { kind, .. } => kind.may_pass(),
+            Self::Away(_) => true,
+            Self::NoRecord(_) | Self::WrongRole { .. } => false,
+        }
     }
 
     /// Whether what a tool was asked about is not there.
     pub(crate) fn is_not_found(&self) -> bool {
-        self.is_of(&["not_found"])
+        self.is_of(ErrorKind::NotFound)
     }
 
     /// Whether somebody else was faster.
     pub(crate) fn is_conflict(&self) -> bool {
-        self.is_of(&["conflict"])
+        self.is_of(ErrorKind::Conflict)
     }
 
-    fn is_of(&self, kinds: &[&str]) -> bool {
-        matches!(self, Self::Tool { kind, .. } if kinds.contains(&kind.as_str()))
+    fn is_of(&self, wanted: ErrorKind) -> bool {
+        matches!(self, Self::Tool { kind, .. } if *kind == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_final_unless_what_decides_it_was_away() {
+        let refused = |kind| {
+            let message = "m".to_owned();
+            let error = McpError::Refused { stage: Stage::Context, kind, message };
+            AgentError::of("db.task.get", error).may_retry()
+        };
+
+        assert!(refused(ErrorKind::ServiceUnavailable));
+        for kind in [ErrorKind::ContextMismatch, ErrorKind::PolicyViolation, ErrorKind::NotFound] {
+            assert!(!refused(kind), "{kind}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cynode_client::{Client, McpError, McpResult, McpTool};
+use cynode_domain::policy::ErrorKind;
 use cynode_wire::handoff::AgentRole;
 use cynode_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, Delta, FunctionDelta, ToolCallDelta, Usage,
@@ -50,8 +51,11 @@ impl Tools for Shelf {
             name: name.to_owned(),
             description: "A tool.".to_owned(),
             input_schema: json!({ "type": "object" }),
+            is_read_only: false,
         };
-        Ok(["db.task.list", "db.task.create", "db.task.cancel"].map(tool).into())
+        let looks = ["db.task.list", "sandbox.get_file"]
+            .map(|name| McpTool { is_read_only: true, ..tool(name) });
+        Ok(looks.into_iter().chain(["db.task.create", "db.task.cancel"].map(tool)).collect())
     }
 
     async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpError> {
@@ -64,12 +68,12 @@ impl Tools for Shelf {
 }
 
 pub(crate) fn refused(stage: &str) -> McpError {
-    let (kind, message) = ("agent_allowlist_denied".to_owned(), "not for you".to_owned());
-    McpError::Refused { stage: stage.to_owned(), kind, message }
+    let (kind, message) = (ErrorKind::AgentAllowlistDenied, "not for you".to_owned());
+    McpError::Refused { stage: stage.parse().unwrap(), kind, message }
 }
 
 pub(crate) fn tool_error(message: &str) -> McpError {
-    McpError::Tool { kind: "conflict".to_owned(), message: message.to_owned() }
+    McpError::Tool { kind: ErrorKind::Conflict, message: message.to_owned() }
 }
 
 /// A model that says its lines in pieces, and remembers what it was told.

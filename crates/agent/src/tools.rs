@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use cynode_client::{Client, McpError, McpResult, McpTool};
+use cynode_domain::policy::ErrorKind;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tracing::debug;
@@ -41,7 +42,7 @@ pub(crate) async fn call<T: DeserializeOwned>(
     let value = result.structured.unwrap_or(Value::Null);
     T::deserialize(value).map_err(|error| AgentError::Tool {
         tool: tool.to_owned(),
-        kind: "unreadable".to_owned(),
+        kind: ErrorKind::BadResponse,
         message: format!("its answer cannot be read: {error}"),
     })
 }

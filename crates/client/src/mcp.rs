@@ -4,9 +4,9 @@
 //! [`McpError`] keeps apart what an agent must keep apart: the gateway said no, the tool failed, or
 //! nobody answered.
 
-use cynode_domain::policy::Stage;
+use cynode_domain::policy::{ErrorKind, Stage};
 use reqwest::{Method, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::request::unreachable;
@@ -27,6 +27,14 @@ pub struct McpTool {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
+    /// Whether it says that it only looks; one that does not say so may change something.
+    #[serde(default, rename = "annotations", deserialize_with = "read_only_hint")]
+    pub is_read_only: bool,
+}
+
+/// Whatever else a server writes into its annotations must not make its tools unreadable.
+fn read_only_hint<'de, D: Deserializer<'de>>(annotations: D) -> Result<bool, D::Error> {
+    Ok(Value::deserialize(annotations)?["readOnlyHint"] == true)
 }
 
 /// What a tool answered.
@@ -44,18 +52,18 @@ pub enum McpError {
     /// The gateway refused the call. Asking again is refused again.
     #[error("the gateway refuses it at stage {stage}: {message}")]
     Refused {
-        /// Which decision it was, such as `allowlist` or `rules`.
-        stage: String,
-        /// The type of refusal, such as `agent_allowlist_denied`.
-        kind: String,
+        /// Which decision it was.
+        stage: Stage,
+        /// The type of refusal.
+        kind: ErrorKind,
         /// Why, in words.
         message: String,
     },
     /// The tool ran, and did not do as asked.
     #[error("{message}")]
     Tool {
-        /// The type of error, such as `not_found` or `conflict`.
-        kind: String,
+        /// The type of error; [`ErrorKind::ToolError`] where none is told, or none that is known.
+        kind: ErrorKind,
         /// What went wrong, in words.
         message: String,
     },
@@ -67,7 +75,7 @@ pub enum McpError {
 impl McpError {
     /// Whether other arguments may be accepted: the refusal is about them and not about the caller.
     pub fn is_about_arguments(&self) -> bool {
-        matches!(self, Self::Refused { stage, .. } if stage == Stage::Arguments.as_str())
+        matches!(self, Self::Refused { stage: Stage::Arguments, .. })
     }
 }
 
@@ -113,7 +121,7 @@ impl Client {
             let error = called.structured_content.as_ref().map(|value| &value["error"]);
             return Err(error
                 .and_then(worded)
-                .unwrap_or(McpError::Tool { kind: "tool_error".to_owned(), message: text }));
+                .unwrap_or(McpError::Tool { kind: ErrorKind::ToolError, message: text }));
         }
         Ok(McpResult { text, structured: called.structured_content })
     }
@@ -160,20 +168,20 @@ fn refusal(status: StatusCode, answer: &Value) -> Option<McpError> {
     }
     let message = error["message"].as_str().unwrap_or("no reason given").to_owned();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let (stage, kind) = ("authenticate".to_owned(), "unauthorized".to_owned());
+        let (stage, kind) = (Stage::Authenticate, ErrorKind::InvalidAgentToken);
         return Some(McpError::Refused { stage, kind, message });
     }
-    Some(McpError::Tool { kind: "protocol_error".to_owned(), message })
+    Some(McpError::Tool { kind: ErrorKind::UpstreamError, message })
 }
 
 /// An error as the gateway words it: type, stage and message.
 fn worded(error: &Value) -> Option<McpError> {
-    let text = |name: &str| error[name].as_str().map(str::to_owned);
-    let (stage, kind, message) = (text("stage")?, text("type")?, text("message")?);
-    Some(if stage == Stage::Invoke.as_str() {
-        McpError::Tool { kind, message }
-    } else {
-        McpError::Refused { stage, kind, message }
+    let text = |name: &str| error[name].as_str();
+    let (stage, kind, message) = (text("stage")?, text("type")?, text("message")?.to_owned());
+    let kind = kind.parse().unwrap_or(ErrorKind::ToolError);
+    Some(match stage.parse().ok()? {
+        Stage::Invoke => McpError::Tool { kind, message },
+        stage => McpError::Refused { stage, kind, message },
     })
 }
 
@@ -205,7 +213,7 @@ mod tests {
         assert!(matches!(worded(&of("invoke")), Some(McpError::Tool { .. })));
         for stage in ["known", "enabled", "allowlist", "scope", "context", "rules", "limits"] {
             let refused = worded(&of(stage)).unwrap();
-            assert!(matches!(&refused, McpError::Refused { stage: s, .. } if s == stage));
+            assert!(matches!(&refused, McpError::Refused { stage: s, .. } if s.as_str() == stage));
             assert!(!refused.is_about_arguments());
         }
         assert!(worded(&of("arguments")).unwrap().is_about_arguments());
@@ -218,9 +226,37 @@ mod tests {
         let unknown = json!({ "error": { "message": "m", "data": { "error": of("known") } } });
 
         let of_token = refusal(StatusCode::UNAUTHORIZED, &unauthorized).unwrap();
-        assert!(matches!(of_token, McpError::Refused { stage, .. } if stage == "authenticate"));
+        assert!(matches!(of_token, McpError::Refused { stage: Stage::Authenticate, .. }));
         let of_tool = refusal(StatusCode::OK, &unknown).unwrap();
-        assert!(matches!(of_tool, McpError::Refused { stage, .. } if stage == "known"));
+        assert!(matches!(of_tool, McpError::Refused { stage: Stage::Known, .. }));
+    }
+
+    #[test]
+    fn a_tool_only_looks_if_it_says_so_and_says_it_rightly() {
+        let tool = |more: Value| {
+            let mut tool = json!({ "name": "t", "inputSchema": {} });
+            tool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value::<McpTool>(tool).unwrap().is_read_only
+        };
+
+        assert!(tool(json!({ "annotations": { "readOnlyHint": true, "title": "T" } })));
+        for other in [json!({ "readOnlyHint": false }), json!({ "readOnlyHint": "true" }), json!(7)]
+        {
+            assert!(!tool(json!({ "annotations": other })));
+        }
+        assert!(!tool(json!({ "annotations": null })) && !tool(json!({})));
+    }
+
+    #[test]
+    fn a_kind_of_error_that_nobody_knows_is_an_error_of_the_tool() {
+        let of = |kind: &str| json!({ "type": kind, "stage": "invoke", "message": "m" });
+        let kind = |error: Value| match worded(&error) {
+            Some(McpError::Tool { kind, .. }) => kind,
+            other => panic!("{other:?}"),
+        };
+
+        assert_eq!(kind(of("conflict")), ErrorKind::Conflict);
+        assert_eq!(kind(of("confilct")), ErrorKind::ToolError);
     }
 
     #[test]

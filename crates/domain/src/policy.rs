@@ -12,11 +12,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub mod allowlist;
+mod error_kind;
 pub mod network;
 pub mod pattern;
 pub mod rules;
 
 pub use crate::words::UnknownWord;
+pub use error_kind::ErrorKind;
 
 words! {
     /// The kinds of agents.

@@ -1,7 +1,7 @@
 //! The decision without the call: what a call would meet, stage by stage.
 
 use async_trait::async_trait;
-use cynode_domain::policy::Stage;
+use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_ops::access::Explain;
 use cynode_wire::tools::{ExplainView, StageVerdict, StageView};
 use serde_json::Value;
@@ -143,7 +143,7 @@ impl Inner {
                 );
                 Denial::new(
                     Stage::Context,
-                    "service_unavailable",
+                    ErrorKind::ServiceUnavailable,
                     "the ids cannot be looked up now",
                 )
             })?

@@ -1,27 +1,23 @@
 //! One tool call from decision to answer: decide, record, act, record, answer.
 //!
-//! Invariants: no call is made before its permission is on record; no answer is given before the
-//! outcome is. A call that cannot be recorded is not made. Whoever goes away meanwhile changes
-//! nothing about that: the call runs beside the request that asked for it.
+//! Invariant: whoever goes away meanwhile changes nothing about a call: it runs beside the request
+//! that asked for it. What is on record and when, [`crate::recorded`] sees to.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use cynode_domain::policy::Stage;
-use cynode_ops::audit::{CallRecord, Outcome};
-use futures_util::FutureExt as _;
+use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_ops::audit::CallRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
 
 use crate::gateway::Inner;
 use crate::identity::Identity;
 use crate::pipeline::{self, Denial, Setting};
 use crate::protocol;
+use crate::recorded::{Answer, Failure, Form, Patience, Request, answer};
 use crate::rpc::{self, Fields, RpcError};
-use crate::seams::{ClientSide, SessionKey, UpstreamError};
+use crate::seams::{ClientSide, SessionKey};
 use crate::snapshot::{Server, Snapshot, Tool};
 use crate::tools::{Builtin, ToolContext};
 
@@ -55,16 +51,14 @@ pub(crate) struct Admitted {
     pub(crate) setting: Setting,
 }
 
-/// A call that was made and did not do what it should.
-pub(crate) struct Failure {
-    pub(crate) kind: &'static str,
-    pub(crate) message: String,
-}
-
-/// The answer of something that was called: the whole response, and what kind of failure it is.
-struct Answer {
-    response: String,
-    error_type: Option<String>,
+/// What a server is asked.
+pub(crate) struct Errand<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a str,
+    /// The client, as the server sees it meanwhile.
+    pub(crate) client: Arc<dyn ClientSide>,
+    pub(crate) cancel: CancellationToken,
 }
 
 impl Inner {
@@ -89,7 +83,13 @@ impl Inner {
         let snapshot = self.snapshot_with(|known| known.tool(&canonical).is_some()).await;
         match self.decide(&snapshot, &call.who, &canonical, fields.get("arguments")).await {
             Ok(admitted) => self.carry_out(call, admitted, client, cancel).await,
-            Err(denial) => self.refuse(call, &canonical, &snapshot, denial).await,
+            Err(denial) => {
+                let server = snapshot.tool(&canonical).map(|tool| server_of(tool));
+                let setting = Setting { task: call.who.task, project: call.who.project };
+                let server = server.unwrap_or_else(|| "unknown".to_owned());
+                let record = record(call, &canonical, server, setting);
+                request(call, record).refuse(self, denial).await
+            }
         }
     }
 
@@ -113,32 +113,7 @@ impl Inner {
     /// Stage `limits`: refuses while a server is left alone, so that nothing waits for it.
     pub(crate) fn rests(&self, server: &Server) -> Option<Denial> {
         let fault = self.upstreams.at_rest(server.id)?;
-        Some(Denial::new(Stage::Limits, "service_unavailable", fault.to_string()))
-    }
-
-    /// Puts the refusal on record and words it for the caller.
-    async fn refuse(&self, call: &Call, name: &str, snapshot: &Snapshot, denial: Denial) -> String {
-        let server =
-            snapshot.tool(name).map_or_else(|| "unknown".to_owned(), |tool| server_of(tool));
-        let setting = Setting { task: call.who.task, project: call.who.project };
-        let record = CallRecord {
-            stage: denial.stage,
-            error_type: Some(denial.kind.to_owned()),
-            ..record(call, name, server, setting)
-        };
-        debug!(tool.name = name, stage = %denial.stage, "call of {name} refused: {}", denial.message);
-        metrics::counter!("cynode_mcp_calls_total", "decision" => "deny", "stage" => denial.stage.as_str())
-            .increment(1);
-        if let Err(fault) = self.backend.deny(record).await {
-            return unrecorded(call, &fault);
-        }
-        if denial.stage == Stage::Known {
-            // What does not exist is an error of the protocol, not of a tool.
-            let data = wording(denial.kind, denial.stage, &denial.message);
-            let error = RpcError::new(rpc::INVALID_PARAMS, denial.message).with(data);
-            return rpc::error(Some(&call.id), &error);
-        }
-        tool_error(call, denial.kind, denial.stage, &denial.message)
+        Some(Denial::new(Stage::Limits, ErrorKind::ServiceUnavailable, fault.to_string()))
     }
 
     async fn carry_out(
@@ -148,42 +123,15 @@ impl Inner {
         client: Arc<dyn ClientSide>,
         cancel: CancellationToken,
     ) -> String {
-        let name = admitted.tool.name.clone();
-        if let Some(denial) = admitted.tool.server.as_ref().and_then(|server| self.rests(server)) {
-            return self.refuse(call, &name, &self.snapshot(), denial).await;
+        let tool = &admitted.tool;
+        let record = record(call, &tool.name, server_of(tool), admitted.setting);
+        let request = request(call, record);
+        if let Some(denial) = tool.server.as_ref().and_then(|server| self.rests(server)) {
+            return request.refuse(self, denial).await;
         }
-        let record = record(call, &name, server_of(&admitted.tool), admitted.setting);
-        let open = match self.backend.begin(record).await {
-            Ok(open) => open,
-            Err(fault) => return unrecorded(call, &fault),
-        };
-        let began = Instant::now();
-        let timeout = self.options.call_timeout();
+        let at_most = Some(self.options.call_timeout());
         let acting = self.act(call, admitted, client, cancel.clone());
-        let acted = tokio::select! {
-            acted = tokio::time::timeout(timeout, AssertUnwindSafe(acting).catch_unwind()) => acted,
-            () = cancel.cancelled() => Ok(Ok(Err(failure("canceled", "the request was canceled")))),
-        };
-        let answer = match acted {
-            Ok(Ok(Ok(answer))) => answer,
-            Ok(Ok(Err(fault))) => failed(call, &fault),
-            Ok(Err(_)) => failed(call, &failure("internal_error", "the tool failed on our side")),
-            Err(_) => {
-                // Whoever works for nobody any longer is told to stop.
-                cancel.cancel();
-                failed(
-                    call,
-                    &failure("timeout", format!("no answer within {} ms", timeout.as_millis())),
-                )
-            }
-        };
-        let took = began.elapsed();
-        note(answer.error_type.as_deref(), took);
-        let outcome = Outcome { error_type: answer.error_type, duration_ms: millis(took) };
-        match open.finish(outcome).await {
-            Ok(()) => answer.response,
-            Err(fault) => unrecorded(call, &fault),
-        }
+        request.carry_out(self, acting, Patience { at_most, cancel }).await
     }
 
     async fn act(
@@ -194,23 +142,28 @@ impl Inner {
         cancel: CancellationToken,
     ) -> Result<Answer, Failure> {
         let tool = Arc::clone(&admitted.tool);
-        let answer = match &tool.server {
-            Some(_) => self.act_upstream(call, &tool, client, cancel).await?,
-            None => self.act_here(call, admitted).await?,
-        };
-        let max_bytes = self.options.max_response_bytes;
-        if u64::try_from(answer.response.len()).unwrap_or(u64::MAX) > max_bytes {
-            return Err(failure(
-                "response_too_large",
-                format!("the answer is longer than {max_bytes} bytes"),
-            ));
+        match &tool.server {
+            Some(server) => {
+                let params = match &call.face {
+                    Some(_) => call.params.get().to_owned(),
+                    None => Fields::read(&call.params)
+                        .map(|fields| fields.with("name", tool.bare_name()))
+                        .unwrap_or_default(),
+                };
+                let (method, params) = ("tools/call", params.as_str());
+                let errand = Errand { server, method, params, client, cancel };
+                self.ask(call, errand, |result| judged(call, &tool, result)).await
+            }
+            None => self.act_here(call, admitted).await,
         }
-        Ok(answer)
     }
 
     async fn act_here(&self, call: &Call, admitted: Admitted) -> Result<Answer, Failure> {
         let Some(Builtin { run, .. }) = self.builtins.get(admitted.tool.name.as_str()) else {
-            return Err(failure("not_implemented", "this process does not have the tool"));
+            return Err(Failure::new(
+                ErrorKind::NotImplemented,
+                "this process does not have the tool",
+            ));
         };
         let context = ToolContext {
             services: Arc::clone(&self.services),
@@ -218,7 +171,7 @@ impl Inner {
             setting: admitted.setting,
             snapshot: self.snapshot(),
         };
-        let value = run(context, admitted.arguments).await.map_err(Failure::from)?;
+        let value = run(context, admitted.arguments).await?;
         check_output(&admitted.tool, &value)?;
         let text = value.to_string();
         let result =
@@ -226,74 +179,53 @@ impl Inner {
         Ok(Answer { response: answer(call, result), error_type: None })
     }
 
-    async fn act_upstream(
+    /// Asks a server; `told` makes its result an answer. Its own errors pass as they are.
+    pub(crate) async fn ask(
         &self,
         call: &Call,
-        tool: &Tool,
-        client: Arc<dyn ClientSide>,
-        cancel: CancellationToken,
+        errand: Errand<'_>,
+        told: impl FnOnce(&RawValue) -> Result<Answer, Failure>,
     ) -> Result<Answer, Failure> {
-        let Some(server) = &tool.server else {
-            return Err(failure("internal_error", "the tool has no server"));
-        };
+        let Errand { server, method, params, client, cancel } = errand;
         let upstream =
             self.upstreams.open(server.id, &call.session, Arc::clone(&call.listener)).await?;
-        let params = match &call.face {
-            Some(_) => call.params.get().to_owned(),
-            None => Fields::read(&call.params)
-                .map(|fields| fields.with("name", tool.bare_name()))
-                .unwrap_or_default(),
-        };
-        let message = rpc::request(call.id.get(), "tools/call", &params);
+        let message = rpc::request(call.id.get(), method, params);
         let response = upstream.request(message, client, cancel).await?;
-        let fields =
-            Fields::read(&response).map_err(|fault| failure("bad_response", fault.to_string()))?;
+        let fields = Fields::read(&response).map_err(bad_response)?;
         match (fields.get("result"), fields.get("error")) {
-            (Some(result), None) => {
-                let error_type = judge_result(tool, result)?;
-                let text = if call.is_stateless {
-                    protocol::complete_raw(result)
-                } else {
-                    result.get().into()
-                };
-                Ok(Answer { response: rpc::result(&call.id, &text), error_type })
-            }
+            (Some(result), None) => told(result),
             (None, Some(error)) => {
-                let text = format!(
-                    r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#,
-                    call.id.get(),
-                    error.get()
-                );
-                Ok(Answer { response: text, error_type: Some("upstream_error".to_owned()) })
+                let (id, error) = (call.id.get(), error.get());
+                let response = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+                Ok(Answer { response, error_type: Some(ErrorKind::UpstreamError) })
             }
-            _ => Err(failure("bad_response", "the server's answer is no response")),
+            _ => Err(bad_response("the server's answer is no response")),
         }
     }
 }
 
-/// What kind of failure a server's result is, if it is one; refuses results that break the tool's
-/// own schema.
-fn judge_result(tool: &Tool, result: &RawValue) -> Result<Option<String>, Failure> {
-    let fields =
-        Fields::read(result).map_err(|fault| failure("bad_response", fault.to_string()))?;
-    if fields.get("isError").is_some_and(|flag| flag.get() == "true") {
-        return Ok(Some("tool_error".to_owned()));
+/// A server's result as an answer; refuses results that break the tool's own schema.
+fn judged(call: &Call, tool: &Tool, result: &RawValue) -> Result<Answer, Failure> {
+    let fields = Fields::read(result).map_err(bad_response)?;
+    let has_failed = fields.get("isError").is_some_and(|flag| flag.get() == "true");
+    let structured = fields.get("structuredContent").filter(|_| !has_failed);
+    if let (Some(_), Some(structured)) = (&tool.output, structured) {
+        check_output(tool, &rpc::read_strictly(structured).map_err(bad_response)?)?;
     }
-    if let (Some(_), Some(structured)) = (&tool.output, fields.get("structuredContent")) {
-        let value = rpc::read_strictly(structured)
-            .map_err(|fault| failure("bad_response", fault.to_string()))?;
-        check_output(tool, &value)?;
-    }
-    Ok(None)
+    let text = if call.is_stateless { protocol::complete_raw(result) } else { result.get().into() };
+    let error_type = has_failed.then_some(ErrorKind::ToolError);
+    Ok(Answer { response: rpc::result(&call.id, &text), error_type })
+}
+
+fn bad_response(why: impl ToString) -> Failure {
+    Failure::new(ErrorKind::BadResponse, why.to_string())
 }
 
 fn check_output(tool: &Tool, value: &Value) -> Result<(), Failure> {
     match &tool.output {
         None => Ok(()),
         Some(Ok(validator)) if validator.is_valid(value) => Ok(()),
-        Some(_) => {
-            Err(failure("bad_response", "the result is not what the tool's schema promises"))
-        }
+        Some(_) => Err(bad_response("the result is not what the tool's schema promises")),
     }
 }
 
@@ -328,62 +260,10 @@ pub(crate) fn cut(name: &str) -> String {
     name.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
 }
 
-fn failure(kind: &'static str, message: impl Into<String>) -> Failure {
-    Failure { kind, message: message.into() }
-}
-
-impl From<UpstreamError> for Failure {
-    fn from(error: UpstreamError) -> Self {
-        let kind = match error {
-            UpstreamError::Unknown => "not_found",
-            UpstreamError::Unavailable(_) | UpstreamError::Busy => "service_unavailable",
-            UpstreamError::Timeout => "timeout",
-            UpstreamError::Canceled => "canceled",
-            UpstreamError::Protocol(_) => "bad_response",
-        };
-        failure(kind, error.to_string())
-    }
-}
-
-fn failed(call: &Call, fault: &Failure) -> Answer {
-    let response = tool_error(call, fault.kind, Stage::Invoke, &fault.message);
-    Answer { response, error_type: Some(fault.kind.to_owned()) }
-}
-
-fn wording(kind: &str, stage: Stage, message: &str) -> Value {
-    json!({ "error": { "type": kind, "stage": stage, "message": message } })
-}
-
-/// An error that a model can read.
-fn tool_error(call: &Call, kind: &str, stage: Stage, message: &str) -> String {
-    let error = wording(kind, stage, message);
-    let content = json!([{ "type": "text", "text": error.to_string() }]);
-    answer(call, json!({ "content": content, "structuredContent": error, "isError": true }))
-}
-
-fn answer(call: &Call, result: Value) -> String {
-    let result = if call.is_stateless { protocol::complete(result) } else { result };
-    rpc::result(&call.id, &result.to_string())
+fn request(call: &Call, record: CallRecord) -> Request<'_> {
+    Request { call, form: Form::Result, record: Some(record) }
 }
 
 fn invalid(call: &Call, fault: &str) -> String {
     rpc::error(Some(&call.id), &RpcError::new(rpc::INVALID_PARAMS, fault))
-}
-
-/// The record comes first: without it there is neither a call nor an answer.
-fn unrecorded(call: &Call, fault: &crate::backend::BackendError) -> String {
-    error!(error = fault as &dyn std::error::Error, "a tool call could not be recorded");
-    let text = "the call could not be recorded, so its answer is withheld: try again later";
-    rpc::error(Some(&call.id), &RpcError::new(rpc::INTERNAL_ERROR, text))
-}
-
-fn note(error_type: Option<&str>, took: Duration) {
-    let status = if error_type.is_some() { "error" } else { "success" };
-    metrics::counter!("cynode_mcp_calls_total", "decision" => "allow", "status" => status)
-        .increment(1);
-    metrics::histogram!("cynode_mcp_call_seconds").record(took.as_secs_f64());
-}
-
-fn millis(took: Duration) -> i64 {
-    i64::try_from(took.as_millis()).unwrap_or(i64::MAX)
 }

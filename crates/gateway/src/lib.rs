@@ -22,6 +22,7 @@ mod options;
 mod outbound;
 pub mod pipeline;
 mod protocol;
+mod recorded;
 mod relay;
 mod rpc;
 pub mod seams;

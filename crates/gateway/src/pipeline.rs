@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use cynode_domain::ids::{ProjectId, RuleId, TaskId};
 use cynode_domain::policy::rules::{Access, INVOKE, TOOL, Verdict, evaluate};
-use cynode_domain::policy::{Stage, allowlist};
+use cynode_domain::policy::{ErrorKind, Stage, allowlist};
 
 use crate::identity::Identity;
 use crate::snapshot::{Server, Snapshot, Tool};
@@ -27,13 +27,13 @@ pub struct Denial {
     /// Which stage refused.
     pub stage: Stage,
     /// The kind of refusal, for programs.
-    pub kind: &'static str,
+    pub kind: ErrorKind,
     /// The reason in words, without secrets.
     pub message: String,
 }
 
 impl Denial {
-    pub(crate) fn new(stage: Stage, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { stage, kind, message: message.into() }
     }
 }
@@ -66,13 +66,13 @@ pub fn reach<'s>(
 pub fn known<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Arc<Tool>, Denial> {
     snapshot.tool(name).ok_or_else(|| {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
-        Denial::new(Stage::Known, "not_found", format!("there is no tool \"{shown}\""))
+        Denial::new(Stage::Known, ErrorKind::NotFound, format!("there is no tool \"{shown}\""))
     })
 }
 
 /// Whether the tool and its server are turned on.
 pub fn enabled(tool: &Tool) -> Result<(), Denial> {
-    let refuse = |text: String| Err(Denial::new(Stage::Enabled, "tool_disabled", text));
+    let refuse = |text: String| Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     if !tool.is_enabled {
         return refuse(format!("the tool \"{}\" is turned off", tool.name));
     }
@@ -91,7 +91,7 @@ pub fn reviewed(tool: &Tool) -> Result<(), Denial> {
     }
     let text =
         format!("the definition of \"{}\" changed: an administrator must review it", tool.name);
-    Err(Denial::new(Stage::Review, "review_required", text))
+    Err(Denial::new(Stage::Review, ErrorKind::ReviewRequired, text))
 }
 
 /// Whether the caller's role may ever reach the tool. Tools of installed servers are on no
@@ -101,7 +101,7 @@ pub fn allowlisted(tool: &Tool, who: &Identity) -> Result<(), Denial> {
         return Ok(());
     }
     let text = format!("\"{}\" is not among the tools of a {} caller", tool.name, who.agent);
-    Err(Denial::new(Stage::Allowlist, "agent_allowlist_denied", text))
+    Err(Denial::new(Stage::Allowlist, ErrorKind::AgentAllowlistDenied, text))
 }
 
 /// Whether the tool may be called from where the caller is.
@@ -111,7 +111,7 @@ pub fn in_scope(tool: &Tool, who: &Identity) -> Result<(), Denial> {
     }
     let text =
         format!("\"{}\" has scope {}: not for a {} caller", tool.name, tool.scope, who.agent);
-    Err(Denial::new(Stage::Scope, "scope_denied", text))
+    Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text))
 }
 
 /// Whether the setting that guards the tool is on.
@@ -119,7 +119,7 @@ pub fn switched_on(snapshot: &Snapshot, tool: &Tool) -> Result<(), Denial> {
     match tool.setting {
         Some(setting) if !snapshot.is_on(setting) => {
             let text = format!("\"{}\" needs the setting {setting} to be true", tool.name);
-            Err(Denial::new(Stage::Setting, "setting_denied", text))
+            Err(Denial::new(Stage::Setting, ErrorKind::SettingDenied, text))
         }
         _ => Ok(()),
     }
@@ -149,10 +149,10 @@ pub fn reach_server(
     let name = format!("{slug}.{feature}");
     let server = snapshot
         .server(slug)
-        .ok_or_else(|| Denial::new(Stage::Known, "not_found", "there is no such server"))?;
+        .ok_or_else(|| Denial::new(Stage::Known, ErrorKind::NotFound, "there is no such server"))?;
     if !server.is_enabled {
         let text = format!("the server \"{slug}\" is turned off");
-        return Err(Denial::new(Stage::Enabled, "tool_disabled", text));
+        return Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     }
     // A server is where its tools are; one without tools is on the side of the project manager.
     let mut tools = snapshot.tools_of(server.id).peekable();
@@ -163,7 +163,7 @@ pub fn reach_server(
     };
     if !is_in_scope {
         let text = format!("no tool of \"{slug}\" is for a {} caller", who.agent);
-        return Err(Denial::new(Stage::Scope, "scope_denied", text));
+        return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
     let setting = Setting { task: who.task, project: who.project };
     let access = access(who, setting, &name);
@@ -196,7 +196,7 @@ fn access<'a>(who: &'a Identity, setting: Setting, resource: &'a str) -> Access<
 }
 
 fn judge(verdict: Verdict, name: &str) -> Result<RuleId, Denial> {
-    let refuse = |text: String| Err(Denial::new(Stage::Rules, "policy_violation", text));
+    let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     match verdict {
         Verdict::Allowed(rule) => Ok(rule),
         Verdict::Denied(rule) => refuse(format!("rule {rule} denies \"{name}\"")),

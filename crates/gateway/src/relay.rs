@@ -2,23 +2,20 @@
 //! It is handed on as it is, under the same rules and on the same record as tool calls.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use cynode_ops::audit::{CallRecord, Outcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::debug;
 
-use crate::backend::BackendError;
 use crate::gateway::Inner;
 use crate::identity::Identity;
-use crate::invoke::{Call, Failure, record};
-use crate::pipeline::{self, Denial, Setting};
+use crate::invoke::{Call, Errand, record};
+use crate::pipeline::{self, Setting};
 use crate::protocol;
-use crate::rpc::{self, Fields, RpcError};
-use crate::seams::{ClientSide, SessionKey, UpstreamError};
-use crate::snapshot::Server;
+use crate::recorded::{Answer, DENIED, Form, Patience, Request};
+use crate::rpc::{self, RpcError};
+use crate::seams::{ClientSide, SessionKey};
 
 /// What is handed on in revisions with sessions.
 pub(crate) const IN_SESSIONS: [&str; 13] = [
@@ -63,9 +60,6 @@ const UNRECORDED: [&str; 7] = [
 const KEPT: [&str; 4] =
     ["prompts/list", "resources/list", "resources/read", "resources/templates/list"];
 
-/// A refusal by rule or switch. Tools have results for that; other methods have codes.
-const DENIED: i32 = 403;
-
 /// A caller at the address of a server.
 pub(crate) struct Visitor<'a> {
     pub(crate) who: &'a Identity,
@@ -84,104 +78,25 @@ impl Inner {
         cancel: CancellationToken,
     ) -> String {
         let slug = call.face.as_deref().unwrap_or_default();
-        let is_recorded = !UNRECORDED.contains(&method);
         let name = format!("{slug}.{method}");
         let admitted = pipeline::reach_server(&self.snapshot(), &call.who, slug, method)
             .and_then(|server| self.rests(&server).map_or(Ok(server), Err));
         let setting = Setting { task: call.who.task, project: call.who.project };
-        let record = record(call, &name, slug.to_owned(), setting);
+        let record =
+            (!UNRECORDED.contains(&method)).then(|| record(call, &name, slug.to_owned(), setting));
+        let request = Request { call, form: Form::Code, record };
         let server = match admitted {
             Ok(server) => server,
-            Err(denial) => return self.refuse_relay(call, record, denial, is_recorded).await,
+            Err(denial) => return request.refuse(self, denial).await,
         };
-        let open = if is_recorded {
-            match self.backend.begin(record).await {
-                Ok(open) => Some(open),
-                Err(fault) => return unrecorded(call, &fault),
-            }
-        } else {
-            None
-        };
-        let began = Instant::now();
-        let acted = self.act_relay(call, method, &server, (client, cancel.clone()));
-        let acted = tokio::select! {
-            acted = acted => acted,
-            // A subscription lasts as long as its client listens.
-            () = tokio::time::sleep(self.options.call_timeout()), if method != "subscriptions/listen" => {
-                cancel.cancel();
-                Err(UpstreamError::Timeout)
-            }
-            () = cancel.cancelled() => Err(UpstreamError::Canceled),
-        };
-        let (response, error_type) = match acted {
-            Ok(answer) => answer,
-            Err(fault) => {
-                let fault = Failure::from(fault);
-                let error = RpcError::new(rpc::INTERNAL_ERROR, fault.message);
-                (rpc::error(Some(&call.id), &error), Some(fault.kind.to_owned()))
-            }
-        };
-        if let Some(open) = open {
-            let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-            if let Err(fault) = open.finish(Outcome { error_type, duration_ms }).await {
-                return unrecorded(call, &fault);
-            }
-        }
-        response
-    }
-
-    async fn act_relay(
-        &self,
-        call: &Call,
-        method: &str,
-        server: &Server,
-        with: (Arc<dyn ClientSide>, CancellationToken),
-    ) -> Result<(String, Option<String>), UpstreamError> {
-        let (client, cancel) = with;
-        let upstream =
-            self.upstreams.open(server.id, &call.session, Arc::clone(&call.listener)).await?;
-        let message = rpc::request(call.id.get(), method, call.params.get());
-        let response = upstream.request(message, client, cancel).await?;
-        if u64::try_from(response.get().len()).unwrap_or(u64::MAX) > self.options.max_response_bytes
-        {
-            return Err(UpstreamError::Protocol("the answer is too long".to_owned()));
-        }
-        let fields =
-            Fields::read(&response).map_err(|fault| UpstreamError::Protocol(fault.to_string()))?;
-        match (fields.get("result"), fields.get("error")) {
-            (Some(result), None) => Ok((finished(call, method, result), None)),
-            (None, Some(error)) => {
-                let text = format!(
-                    r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#,
-                    call.id.get(),
-                    error.get()
-                );
-                Ok((text, Some("upstream_error".to_owned())))
-            }
-            _ => Err(UpstreamError::Protocol("no response".to_owned())),
-        }
-    }
-
-    async fn refuse_relay(
-        &self,
-        call: &Call,
-        record: CallRecord,
-        denial: Denial,
-        is_recorded: bool,
-    ) -> String {
-        debug!(stage = %denial.stage, "{} refused: {}", record.tool, denial.message);
-        if is_recorded {
-            let record = CallRecord {
-                stage: denial.stage,
-                error_type: Some(denial.kind.to_owned()),
-                ..record
-            };
-            if let Err(fault) = self.backend.deny(record).await {
-                return unrecorded(call, &fault);
-            }
-        }
-        let data = json!({ "error": { "type": denial.kind, "stage": denial.stage, "message": denial.message } });
-        rpc::error(Some(&call.id), &RpcError::new(DENIED, denial.message).with(data))
+        // A subscription lasts as long as its client listens.
+        let at_most = (method != "subscriptions/listen").then(|| self.options.call_timeout());
+        let (params, patience) = (call.params.get(), Patience { at_most, cancel: cancel.clone() });
+        let errand = Errand { server: &server, method, params, client, cancel };
+        let acting = self.ask(call, errand, |result| {
+            Ok(Answer { response: finished(call, method, result), error_type: None })
+        });
+        request.carry_out(self, acting, patience).await
     }
 
     /// Hands a notification on, if its sender may speak with the server.
@@ -221,10 +136,4 @@ fn finished(call: &Call, method: &str, result: &RawValue) -> String {
         return rpc::result(&call.id, &protocol::keepable(&text));
     }
     rpc::result(&call.id, &text)
-}
-
-fn unrecorded(call: &Call, fault: &BackendError) -> String {
-    error!(error = fault as &dyn std::error::Error, "a request could not be recorded");
-    let text = "the request could not be recorded, so its answer is withheld: try again later";
-    rpc::error(Some(&call.id), &RpcError::new(rpc::INTERNAL_ERROR, text))
 }

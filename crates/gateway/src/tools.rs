@@ -34,7 +34,7 @@ use cynode_ops::{Artifacts, Caller, Messages, Nodes, Projects, Tasks, Work};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 pub(crate) use fault::ToolFault;
 pub(crate) use web::FETCH as WEB_FETCH;
@@ -88,7 +88,7 @@ pub struct ToolContext {
     pub(crate) who: Arc<Identity>,
     /// The task and project that the call is about.
     pub(crate) setting: Setting,
-    /// What is decided by while the tool works.
+    /// What further decisions are made by while the tool works.
     pub(crate) snapshot: Arc<Snapshot>,
 }
 
@@ -110,6 +110,15 @@ impl ToolContext {
 
 type Answered = BoxFuture<'static, Result<Value, ToolFault>>;
 
+/// What a call of a tool does to what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolEffect {
+    /// It only looks. That somebody looked may be noted; what was looked at stays as it is.
+    Looks,
+    /// It changes something, here or elsewhere.
+    Changes,
+}
+
 /// A built-in tool.
 pub struct Builtin {
     /// Its canonical name.
@@ -120,6 +129,8 @@ pub struct Builtin {
     pub description: &'static str,
     /// Where it may be called from.
     pub scope: ToolScope,
+    /// Whether it only looks.
+    pub effect: ToolEffect,
     /// The JSON Schema of its arguments.
     pub input: fn() -> Value,
     /// The JSON Schema of its results.
@@ -131,6 +142,7 @@ pub struct Builtin {
 impl Builtin {
     /// The tool as the registry knows it.
     pub fn registered(&self) -> BuiltinTool {
+        let hints = json!({ "readOnlyHint": self.effect == ToolEffect::Looks });
         BuiltinTool {
             name: self.name.to_owned(),
             scope: self.scope,
@@ -139,7 +151,7 @@ impl Builtin {
                 description: self.description.to_owned(),
                 input_schema: (self.input)(),
                 output_schema: Some((self.output)()),
-                other: serde_json::Map::new(),
+                other: Map::from_iter([("annotations".to_owned(), hints)]),
             },
         }
     }
@@ -247,14 +259,19 @@ mod tests {
     #[test]
     fn the_reference_names_exactly_the_tools_that_there_are() {
         let told: BTreeSet<_> =
-            rows("\n## Built in\n").iter().map(|row| (row[1].clone(), row[2].clone())).collect();
-        let real: BTreeSet<_> =
-            all().iter().map(|tool| (format!("`{}`", tool.name), tool.scope.to_string())).collect();
+            rows("\n## Built in\n").into_iter().map(|row| row[1..4].to_vec()).collect();
+        let real: BTreeSet<_> = all()
+            .iter()
+            .map(|tool| {
+                let effect = format!("{:?}", tool.effect).to_lowercase();
+                vec![format!("`{}`", tool.name), tool.scope.to_string(), effect]
+            })
+            .collect();
         assert_eq!(told, real);
         for row in rows("\n## Built in\n") {
             let is_it = |tool: &Builtin| format!("`{}`", tool.name) == row[1];
             let tool = all().into_iter().find(is_it).unwrap();
-            assert!(tool.description.starts_with(&row[3]), "{}: {}", tool.name, tool.description);
+            assert!(tool.description.starts_with(&row[4]), "{}: {}", tool.name, tool.description);
         }
         for row in rows("\n## Planned\n") {
             for tool in all() {

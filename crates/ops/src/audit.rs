@@ -9,7 +9,7 @@ mod look;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId};
-use cynode_domain::policy::{CallStatus, Effect, Principal, Stage};
+use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AuditCall, AuditCaller, AuditLane, AuditOutcome, Binding, Store};
 
@@ -72,7 +72,7 @@ pub struct CallRecord {
     /// The stage that decided: [`Stage::Invoke`] for calls that are let through.
     pub stage: Stage,
     /// What kind of refusal, for calls that are not.
-    pub error_type: Option<String>,
+    pub error_type: Option<ErrorKind>,
     /// Where it was decided: `gateway`, or a node.
     pub origin: String,
     /// Finds the request in the logs.
@@ -92,7 +92,7 @@ pub struct CallTicket {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// What kind of failure; nothing if it succeeded.
-    pub error_type: Option<String>,
+    pub error_type: Option<ErrorKind>,
     /// How long it took.
     pub duration_ms: i64,
 }
@@ -122,7 +122,7 @@ impl AuditLog {
         let recorded = AuditOutcome {
             call: ticket.call,
             status,
-            error_type: outcome.error_type.map(|text| clean(&text)),
+            error_type: outcome.error_type.map(|kind| kind.to_string()),
             duration_ms: Some(outcome.duration_ms),
             recorded_at: micros(self.clock.now()),
         };
@@ -164,7 +164,7 @@ impl AuditLog {
             decision,
             stage: call.stage,
             status,
-            error_type: error_type.map(|text| clean(&text)),
+            error_type: error_type.map(|kind| kind.to_string()),
             duration_ms: None,
             origin: clean(&call.origin),
             request_id: clean(&call.request_id),

@@ -6,7 +6,7 @@ use cynode_agent::context::Instructions;
 use cynode_agent::{Agent, AgentOptions};
 use cynode_client::McpError;
 use cynode_domain::criteria::Criterion;
-use cynode_domain::policy::AgentType;
+use cynode_domain::policy::{AgentType, Stage};
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
@@ -148,10 +148,10 @@ pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes
 
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert!(names.contains(&"db.task.create") && !names.contains(&"memory.list"), "{names:?}");
-    assert!(matches!(&of_sandbox, McpError::Refused { stage, .. } if stage == "allowlist"));
-    assert!(matches!(&unknown, McpError::Refused { stage, .. } if stage == "known"));
+    assert!(matches!(&of_sandbox, McpError::Refused { stage: Stage::Allowlist, .. }));
+    assert!(matches!(&unknown, McpError::Refused { stage: Stage::Known, .. }));
     assert!(wrong.is_about_arguments(), "{wrong:?}");
-    assert!(matches!(&stranger, McpError::Refused { stage, .. } if stage == "authenticate"));
+    assert!(matches!(&stranger, McpError::Refused { stage: Stage::Authenticate, .. }));
 }
 
 pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_it(

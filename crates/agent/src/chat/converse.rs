@@ -15,7 +15,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::functions::{Functions, only_looks};
+use super::functions::{Behind, Functions};
 use super::teller::Teller;
 use crate::AgentError;
 use crate::brain::{BrainOptions, Exchange, Filter, Model, ModelError};
@@ -162,7 +162,7 @@ impl Conversation<'_> {
         functions: &Functions,
     ) -> Result<Called, AgentError> {
         let Some(function) = &call.function else { return Ok(Called::useless("no function")) };
-        let Some(tool) = functions.tool(&function.name) else {
+        let Some(Behind { tool, only_looks }) = functions.behind(&function.name) else {
             return Ok(Called::useless("there is no such function"));
         };
         if index >= MAX_CALLS {
@@ -179,7 +179,7 @@ impl Conversation<'_> {
                 let summary = summary(tool, &value);
                 self.teller.tool(tool, Some(true), &summary).await;
                 let text = untrusted::quote("tool result", &value.to_string(), RESULT_BYTES);
-                let change = (!only_looks(tool)).then_some(summary);
+                let change = (!only_looks).then_some(summary);
                 Ok(Called { text, change })
             }
             Err(error @ McpError::Refused { .. }) if !error.is_about_arguments() => {

@@ -9,30 +9,20 @@ use cynode_wire::openai::ToolDefinition;
 const MAX_NAME: usize = 64;
 /// More tools than this confuse models and cost much; installed servers come last.
 const MAX_TOOLS: usize = 128;
-/// What the name of a tool ends with that only looks.
-const LOOKS: &[&str] = &[
-    "get",
-    "list",
-    "logs",
-    "result",
-    "history",
-    "runs",
-    "effective",
-    "retrieve",
-    "fetch",
-    "search",
-    "apmas_get_context",
-    "apmas_get_work_status",
-    "read",
-    "describe",
-];
-
 /// What a model may call: fixed for a turn, whatever anybody says meanwhile.
 pub(super) struct Functions {
     /// The tool behind each function.
-    tools: BTreeMap<String, String>,
+    tools: BTreeMap<String, Behind>,
     /// As models read them.
     pub(super) definitions: Vec<ToolDefinition>,
+}
+
+/// The tool behind a function.
+pub(super) struct Behind {
+    /// The name to call it by.
+    pub(super) tool: String,
+    /// Whether it only looks; one that does not say so counts as one that changes something.
+    pub(super) only_looks: bool,
 }
 
 impl Functions {
@@ -47,14 +37,15 @@ impl Functions {
             }
             let about = &tool.description;
             definitions.push(ToolDefinition::function(&name, about, tool.input_schema));
-            tools.insert(name, tool.name);
+            let behind = Behind { tool: tool.name, only_looks: tool.is_read_only };
+            tools.insert(name, behind);
         }
         Self { tools, definitions }
     }
 
     /// The tool behind a function.
-    pub(super) fn tool(&self, function: &str) -> Option<&str> {
-        self.tools.get(function).map(String::as_str)
+    pub(super) fn behind(&self, function: &str) -> Option<&Behind> {
+        self.tools.get(function)
     }
 }
 
@@ -62,12 +53,6 @@ impl Functions {
 fn function_name(tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     tool.chars().map(plain).take(MAX_NAME).collect()
-}
-
-/// Whether a tool only looks, by its name.
-pub(super) fn only_looks(tool: &str) -> bool {
-    let last = tool.rsplit('.').next().unwrap_or(tool);
-    LOOKS.contains(&last)
 }
 
 #[cfg(test)]
@@ -78,23 +63,29 @@ mod tests {
 
     fn tool(name: &str) -> McpTool {
         let (name, description) = (name.to_owned(), "d".to_owned());
-        McpTool { name, description, input_schema: json!({ "type": "object" }) }
+        let input_schema = json!({ "type": "object" });
+        McpTool { name, description, input_schema, is_read_only: false }
     }
 
     #[test]
     fn functions_have_names_that_providers_take_and_lead_back_to_their_tools() {
         let functions = Functions::new(vec![tool("db.task.get"), tool("db_task_get"), tool("ü/x")]);
 
-        assert_eq!(functions.tool("db_task_get"), Some("db.task.get"));
-        assert_eq!(functions.tool("__x"), Some("ü/x"));
+        let tool = |name| functions.behind(name).map(|behind| behind.tool.as_str());
+        assert_eq!(tool("db_task_get"), Some("db.task.get"));
+        assert_eq!(tool("__x"), Some("ü/x"));
         assert_eq!(functions.definitions.len(), 2);
-        assert_eq!(functions.tool("db.task.get"), None);
-        assert_eq!(functions.tool("delete_everything"), None);
+        assert_eq!(tool("db.task.get"), None);
+        assert_eq!(tool("delete_everything"), None);
     }
 
     #[test]
-    fn looking_and_changing_are_told_apart_by_name() {
-        assert!(only_looks("db.task.get") && only_looks("apmas_get_context"));
-        assert!(!only_looks("db.task.create") && !only_looks("server.target"));
+    fn a_tool_looks_because_it_says_so_whatever_its_name() {
+        let says = McpTool { is_read_only: true, ..tool("sandbox.get_file") };
+        let functions = Functions::new(vec![says, tool("queue.get")]);
+
+        let only_looks = |name| functions.behind(name).map(|behind| behind.only_looks);
+        assert_eq!(only_looks("sandbox_get_file"), Some(true));
+        assert_eq!(only_looks("queue_get"), Some(false));
     }
 }

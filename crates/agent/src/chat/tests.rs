@@ -219,6 +219,19 @@ async fn a_model_calls_tools_and_the_person_sees_what_was_done() {
 }
 
 #[tokio::test]
+async fn a_model_that_only_looked_leaves_no_list_of_what_it_did() {
+    let shelf = Shelf::new([("sandbox.get_file", Ok(json!({ "path": "notes.md" })))]);
+    let actor =
+        Actor::new([calls(&[("sandbox_get_file", "{}")]), words(&["It says nothing new."])]);
+
+    let events = converse(work(&shelf, Some(actor)), "What do my notes say?").await;
+
+    assert_eq!(shelf.names(), ["sandbox.get_file"]);
+    assert_eq!(text(&events), "It says nothing new.");
+    assert!(decisions(&events)[0].reason.ends_with("changed: nothing"), "{:?}", decisions(&events));
+}
+
+#[tokio::test]
 async fn what_is_written_like_a_command_is_done_by_rule_even_if_there_is_a_model() {
     let shelf = Shelf::new([("db.task.create", Ok(task("wash-the-car", "queued")))]);
     let actor = Actor::new([]);

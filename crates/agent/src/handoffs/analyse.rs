@@ -2,6 +2,7 @@
 
 use cynode_domain::finding::{FindingStatus, Severity, at_criterion};
 use cynode_domain::ids::TaskId;
+use cynode_domain::policy::ErrorKind;
 use cynode_wire::findings::FindingView;
 use cynode_wire::handoff::{AnalystAnswer, DecidedBy, Handoff, VerifyHandoff};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ pub(crate) async fn analyse(
     let body = &handoff.body;
     let Some(task) = &handoff.context.task else {
         let (tool, message) = (WRITE.to_owned(), "the handoff names no task".to_owned());
-        return Err(AgentError::Tool { tool, kind: "no_task".to_owned(), message });
+        return Err(AgentError::Tool { tool, kind: ErrorKind::InvalidArguments, message });
     };
     let question =
         JudgeCriteria { criteria: body.criteria.clone(), evidence: body.evidence.clone() };

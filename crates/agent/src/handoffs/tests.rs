@@ -4,6 +4,7 @@ use cynode_client::McpError;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::{Action, Ending};
+use cynode_domain::policy::ErrorKind;
 use cynode_domain::report::{Blocker, Report};
 use cynode_wire::handoff::*;
 use cynode_wire::preferences::EffectiveView;
@@ -110,7 +111,7 @@ async fn what_the_files_of_a_task_tell_of_its_project_is_thought_about_first() {
 #[tokio::test]
 async fn a_plan_that_cannot_be_written_down_for_now_fails_so_that_it_is_tried_again() {
     let away =
-        || McpError::Tool { kind: "service_unavailable".to_owned(), message: "later".to_owned() };
+        || McpError::Tool { kind: ErrorKind::ServiceUnavailable, message: "later".to_owned() };
     let mut handoff = request("run `make`");
     let task = handoff.context.task.as_mut().unwrap();
     task.acceptance_criteria = vec![Criterion::Text { description: "out.txt exists".to_owned() }];

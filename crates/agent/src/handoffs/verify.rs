@@ -1,6 +1,7 @@
 //! Criteria in prose are left: an analyst is asked for, where there is one.
 
 use cynode_client::McpError;
+use cynode_domain::policy::ErrorKind;
 use cynode_wire::handoff::{
     DecidedBy, DecisionRecord, Handoff, VerifyAnswer, VerifyHandoff, VerifyOutcome,
 };
@@ -21,7 +22,7 @@ pub(crate) async fn verify(
     let body = &handoff.body;
     let Some(task) = &handoff.context.task else {
         let (tool, message) = (ANALYST.to_owned(), "the handoff names no task".to_owned());
-        return Err(AgentError::Tool { tool, kind: "no_task".to_owned(), message });
+        return Err(AgentError::Tool { tool, kind: ErrorKind::InvalidArguments, message });
     };
     let arguments = json!({ "task_id": task.id, "job_id": body.job_id });
     let outcome = match work.tools.call(ANALYST, &arguments).await {

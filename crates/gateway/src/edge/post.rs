@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use cynode_domain::ids::TraceId;
-use cynode_domain::policy::Stage;
+use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_ops::audit::CallRecord;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -120,8 +120,8 @@ async fn turn_away(
     body: Option<&Bytes>,
 ) -> Response {
     let (kind, reason) = match guard::bearer(headers) {
-        None => ("missing_bearer", "send a token as `Authorization: Bearer …`"),
-        Some(_) => ("invalid_agent_token", "the token is unknown, expired or revoked"),
+        None => (ErrorKind::MissingBearer, "send a token as `Authorization: Bearer …`"),
+        Some(_) => (ErrorKind::InvalidAgentToken, "the token is unknown, expired or revoked"),
     };
     if let Some(tool) = body.and_then(|body| called(body, face)) {
         if !gateway.inner.limits.admits_stranger() {
@@ -140,7 +140,7 @@ async fn turn_away(
             tool,
             server: "unknown".to_owned(),
             stage: Stage::Authenticate,
-            error_type: Some(kind.to_owned()),
+            error_type: Some(kind),
             origin: "gateway".to_owned(),
             request_id: TraceId::generate().to_string(),
         };

@@ -1,6 +1,6 @@
 //! Stage `arguments`: size and shape.
 
-use cynode_domain::policy::Stage;
+use cynode_domain::policy::{ErrorKind, Stage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Va
     let size = given.map_or(0, |raw| raw.get().len());
     if u64::try_from(size).unwrap_or(u64::MAX) > max_bytes {
         return refuse(
-            "request_too_large",
+            ErrorKind::RequestTooLarge,
             format!("the arguments are longer than {max_bytes} bytes"),
         );
     }
@@ -27,21 +27,21 @@ pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Va
         None => Value::Object(Map::new()),
         Some(Ok(value)) if value.is_object() => value,
         Some(Ok(_)) => {
-            return refuse("invalid_arguments", "arguments must be an object".to_owned());
+            return refuse(ErrorKind::InvalidArguments, "arguments must be an object".to_owned());
         }
-        Some(Err(error)) => return refuse("invalid_arguments", error.to_string()),
+        Some(Err(error)) => return refuse(ErrorKind::InvalidArguments, error.to_string()),
     };
     let validator = match &tool.input {
         Ok(validator) => validator,
         Err(fault) => {
             let text = format!("the schema of \"{}\" cannot be used: {fault}", tool.name);
-            return refuse("invalid_schema", text);
+            return refuse(ErrorKind::InvalidSchema, text);
         }
     };
     if validator.is_valid(&value) {
         Ok(value)
     } else {
-        refuse("invalid_arguments", faults(validator, &value))
+        refuse(ErrorKind::InvalidArguments, faults(validator, &value))
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use crate::rpc::raw;
     use crate::snapshot::{Snapshot, ToolRow, World};
 
-    fn judge(schema: &Value, given: &str) -> Result<Value, (Stage, &'static str, String)> {
+    fn judge(schema: &Value, given: &str) -> Result<Value, (Stage, ErrorKind, String)> {
         let row = ToolRow {
             name: "a.b".to_owned(),
             server: None,
@@ -87,7 +87,7 @@ mod tests {
 
         let (stage, kind, message) = judge(&schema, r#"{"key":"hunter2"}"#).unwrap_err();
 
-        assert_eq!((stage, kind), (Stage::Arguments, "invalid_arguments"));
+        assert_eq!((stage, kind), (Stage::Arguments, ErrorKind::InvalidArguments));
         assert!(message.contains("/key") && !message.contains("hunter2"), "{message}");
     }
 
@@ -95,14 +95,17 @@ mod tests {
     fn arguments_that_are_too_long_or_no_object_are_refused() {
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(100));
 
-        assert_eq!(judge(&json!({}), &long).unwrap_err().1, "request_too_large");
-        assert_eq!(judge(&json!({}), "[]").unwrap_err().1, "invalid_arguments");
-        assert_eq!(judge(&json!({}), r#"{"a":1,"a":2}"#).unwrap_err().1, "invalid_arguments");
+        assert_eq!(judge(&json!({}), &long).unwrap_err().1, ErrorKind::RequestTooLarge);
+        assert_eq!(judge(&json!({}), "[]").unwrap_err().1, ErrorKind::InvalidArguments);
+        assert_eq!(
+            judge(&json!({}), r#"{"a":1,"a":2}"#).unwrap_err().1,
+            ErrorKind::InvalidArguments
+        );
         assert_eq!(judge(&json!({}), r#"{"a":1}"#), Ok(json!({"a": 1})));
     }
 
     #[test]
     fn a_tool_whose_schema_is_none_takes_nothing() {
-        assert_eq!(judge(&json!({ "type": 7 }), "{}").unwrap_err().1, "invalid_schema");
+        assert_eq!(judge(&json!({ "type": 7 }), "{}").unwrap_err().1, ErrorKind::InvalidSchema);
     }
 }

@@ -4,7 +4,7 @@
 //! and must exist, be visible to the user, and fit the ids beside it.
 
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
-use cynode_domain::policy::Stage;
+use cynode_domain::policy::{ErrorKind, Stage};
 use serde_json::Value;
 
 use super::{Denial, Setting};
@@ -142,5 +142,5 @@ fn fits<Id: PartialEq>(refused: &str, wanted: Option<Id>, found: Id) -> Result<I
 }
 
 fn refusal(message: impl Into<String>) -> Denial {
-    Denial::new(Stage::Context, "context_mismatch", message)
+    Denial::new(Stage::Context, ErrorKind::ContextMismatch, message)
 }

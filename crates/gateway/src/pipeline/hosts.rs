@@ -3,9 +3,9 @@
 //! A rule about the action `web.fetch` and the resource type `web.domain` allows or denies a host; a
 //! deny wins. Hosts that no rule is about are those of the setting [`ALLOWED_HOSTS`], else refused.
 
-use cynode_domain::policy::Stage;
 use cynode_domain::policy::network::HostPattern;
 use cynode_domain::policy::rules::{Access, Verdict, evaluate};
+use cynode_domain::policy::{ErrorKind, Stage};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub fn named(
     let url = arguments.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     match url.as_ref().and_then(Url::host_str) {
         Some(host) => check(snapshot, who, setting, host),
-        None => Err(Denial::new(Stage::Arguments, "invalid_arguments", "url is not a URL")),
+        None => Err(Denial::new(Stage::Arguments, ErrorKind::InvalidArguments, "url is not a URL")),
     }
 }
 
@@ -48,7 +48,7 @@ pub fn check(
     host: &str,
 ) -> Result<(), Denial> {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
-    let refuse = |text: String| Err(Denial::new(Stage::Rules, "policy_violation", text));
+    let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     let access = Access {
         caller: who.agent,
         user: Some(who.user),

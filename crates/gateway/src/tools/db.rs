@@ -50,6 +50,8 @@ mod work_unit_list;
 
 use super::Builtin;
 
+pub(super) use work_unit_list::TOOL as WORK_UNIT_LIST;
+
 /// Every tool of this namespace.
 pub(super) fn all() -> [Builtin; 44] {
     [

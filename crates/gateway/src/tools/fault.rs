@@ -2,6 +2,7 @@
 
 mod state;
 
+use cynode_domain::policy::ErrorKind;
 use cynode_ops::analysts::AnalystRequestError;
 use cynode_ops::settings::SettingError;
 use cynode_ops::{
@@ -10,36 +11,24 @@ use cynode_ops::{
 };
 use tracing::error;
 
-use crate::invoke::Failure;
+use crate::recorded::Failure;
 
 /// A tool did not do as asked.
-pub(crate) struct ToolFault {
-    kind: &'static str,
-    message: String,
-}
+pub(crate) type ToolFault = Failure;
 
 impl ToolFault {
-    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-
     pub(super) fn invalid(message: impl Into<String>) -> Self {
-        Self::new("invalid_arguments", message)
+        Self::new(ErrorKind::InvalidArguments, message)
     }
 
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        Self::new("not_found", message)
+        Self::new(ErrorKind::NotFound, message)
     }
 
     pub(super) fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
         error!(error = cause, "a built-in tool failed");
-        Self::new("internal_error", "something failed on our side; the log has the cause")
-    }
-}
-
-impl From<ToolFault> for Failure {
-    fn from(fault: ToolFault) -> Self {
-        Self { kind: fault.kind, message: fault.message }
+        let text = "something failed on our side; the log has the cause";
+        Self::new(ErrorKind::InternalError, text)
     }
 }
 
@@ -51,7 +40,10 @@ impl From<StoreError> for ToolFault {
                     error = &fault as &dyn std::error::Error,
                     "a built-in tool found no database"
                 );
-                Self::new("service_unavailable", "the database does not answer: try again shortly")
+                Self::new(
+                    ErrorKind::ServiceUnavailable,
+                    "the database does not answer: try again shortly",
+                )
             }
             StoreError::NulCharacter => Self::invalid(fault.to_string()),
             StoreError::Duplicate { .. }
@@ -78,7 +70,7 @@ impl From<AnalystRequestError> for ToolFault {
         match fault {
             E::NoJob => Self::not_found(fault.to_string()),
             E::Nothing(_) => Self::invalid(fault.to_string()),
-            E::Off | E::Full => Self::new("service_unavailable", fault.to_string()),
+            E::Off | E::Full => Self::new(ErrorKind::ServiceUnavailable, fault.to_string()),
             E::Handoff(_) => Self::internal(&fault),
             E::Store(fault) => fault.into(),
         }
@@ -108,8 +100,8 @@ impl From<TaskError> for ToolFault {
             | E::Started
             | E::Judged
             | E::Changed
-            | E::NameTaken(_) => Self::new("conflict", fault.to_string()),
-            E::Weakening(_) => Self::new("forbidden", fault.to_string()),
+            | E::NameTaken(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
+            E::Weakening(_) => Self::new(ErrorKind::Forbidden, fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Blob(fault) => fault.into(),
             E::Store(fault) => fault.into(),
@@ -122,7 +114,7 @@ impl From<ArtifactError> for ToolFault {
         use ArtifactError as E;
         match fault {
             E::BadPath(_) => Self::invalid(fault.to_string()),
-            E::NotYourJob(_) => Self::new("conflict", fault.to_string()),
+            E::NotYourJob(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Blob(fault) => fault.into(),
@@ -137,8 +129,10 @@ impl From<NodeError> for ToolFault {
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) => Self::invalid(fault.to_string()),
-            E::BadToken | E::NotAdmin => Self::new("forbidden", fault.to_string()),
-            E::NotYourJob(_) | E::IllegalMove(_) => Self::new("conflict", fault.to_string()),
+            E::BadToken | E::NotAdmin => Self::new(ErrorKind::Forbidden, fault.to_string()),
+            E::NotYourJob(_) | E::IllegalMove(_) => {
+                Self::new(ErrorKind::Conflict, fault.to_string())
+            }
             E::Secret(_) => Self::internal(&fault),
             E::Store(fault) => fault.into(),
         }
@@ -150,8 +144,8 @@ impl From<SettingError> for ToolFault {
         use SettingError as E;
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
-            E::NotAdmin => Self::new("forbidden", fault.to_string()),
-            E::Conflict { .. } => Self::new("conflict", fault.to_string()),
+            E::NotAdmin => Self::new(ErrorKind::Forbidden, fault.to_string()),
+            E::Conflict { .. } => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Store(fault) => fault.into(),
         }
@@ -164,13 +158,15 @@ impl From<MessageError> for ToolFault {
         match fault {
             E::NotFound(_) | E::NobodyThere { .. } => Self::not_found(fault.to_string()),
             E::Invalid(_) | E::Page(_) | E::Nameless => Self::invalid(fault.to_string()),
-            E::OtherRole { .. } | E::NotTheManager(_) => Self::new("forbidden", fault.to_string()),
+            E::OtherRole { .. } | E::NotTheManager(_) => {
+                Self::new(ErrorKind::Forbidden, fault.to_string())
+            }
             E::RoleTaken(_)
             | E::Ended { .. }
             | E::WaitsForHelp(_)
             | E::KeyReused
             | E::TooMany
-            | E::IllegalMove(_) => Self::new("conflict", fault.to_string()),
+            | E::IllegalMove(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Work(fault) => (*fault).into(),
             E::Store(fault) => fault.into(),
@@ -184,9 +180,9 @@ impl From<WorkError> for ToolFault {
         match fault {
             E::NoPlan | E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
-            E::NotYours { .. } => Self::new("forbidden", fault.to_string()),
+            E::NotYours { .. } => Self::new(ErrorKind::Forbidden, fault.to_string()),
             E::PlanExists | E::Taken(_) | E::TooManyRevisions(_) | E::IllegalMove(_) => {
-                Self::new("conflict", fault.to_string())
+                Self::new(ErrorKind::Conflict, fault.to_string())
             }
             E::Message(fault) => fault.into(),
             E::Task(fault) => fault.into(),

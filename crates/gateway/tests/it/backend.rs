@@ -161,6 +161,7 @@ pub(crate) fn world() -> World {
             "description": tool.description,
             "inputSchema": (tool.input)(),
             "outputSchema": (tool.output)(),
+            "annotations": tool.registered().definition.other["annotations"],
         });
         row(tool.name, None, tool.scope, definition)
     });

@@ -1,5 +1,6 @@
 //! Who gets in, and how refusals look before a message is read.
 
+use cynode_domain::policy::ErrorKind;
 use cynode_gateway::GatewayOptions;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ async fn a_caller_without_a_good_token_is_told_where_to_learn_how_and_is_recorde
         assert!(challenge.starts_with("Bearer ") && challenge.contains(&expected), "{challenge}");
         let Some(Entry::Denied(record)) = harness.entries().pop() else { panic!("not recorded") };
         assert_eq!(
-            (record.stage.as_str(), record.error_type.as_deref()),
+            (record.stage.as_str(), record.error_type.map(ErrorKind::as_str)),
             ("authenticate", Some(kind))
         );
         assert_eq!((record.tool.as_str(), record.agent), ("db.task.list", None));

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cynode_domain::ids::{ProjectId, TaskId};
-use cynode_domain::policy::{Effect, Stage, ToolScope};
+use cynode_domain::policy::{Effect, ErrorKind, Stage, ToolScope};
 use cynode_gateway::GatewayOptions;
+use cynode_gateway::tools::ToolEffect;
 use cynode_ops::access::Explain as _;
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ async fn every_stage_refuses_under_its_own_name_and_leaves_one_record() {
         assert_eq!(entries.len(), before + 1, "{tool}");
         let Some(Entry::Denied(record)) = entries.last() else { panic!("{tool} was let through") };
         assert_eq!((record.stage.as_str(), record.tool.as_str()), (expected.0.as_str(), tool));
-        assert_eq!(record.error_type.as_deref(), Some(expected.1.as_str()));
+        assert_eq!(record.error_type.map(ErrorKind::as_str), Some(expected.1.as_str()));
     }
     assert!(harness.script.seen.lock().unwrap().is_empty(), "no refused call reached the server");
 }
@@ -129,7 +130,7 @@ async fn failures_of_servers_are_told_and_recorded_by_kind() {
     ] {
         assert_eq!(harness.refusal("pm", tool, json!({})).await, pair("invoke", kind));
         let Some(Entry::Finished(outcome)) = harness.entries().pop() else { panic!("{tool}") };
-        assert_eq!(outcome.error_type.as_deref(), Some(kind));
+        assert_eq!(outcome.error_type.map(ErrorKind::as_str), Some(kind));
     }
     let failed = harness.call("pm", "files.fail", json!({})).await;
     assert_eq!(
@@ -137,6 +138,26 @@ async fn failures_of_servers_are_told_and_recorded_by_kind() {
         json!({ "code": -32050, "message": "no" }),
         "its own errors pass as they are"
     );
+}
+
+#[tokio::test]
+async fn a_list_says_of_every_built_in_tool_whether_it_only_looks() {
+    let harness = Harness::new().await;
+    let mut declared = cynode_gateway::tools::all();
+    for token in ["user", "pm", "pa", "sandbox"] {
+        let response = harness.modern("/mcp", token, "tools/list", json!({})).send().await.unwrap();
+        let page: Value = response.json().await.unwrap();
+        for listed in page["result"]["tools"].as_array().unwrap() {
+            let Some(at) = declared.iter().position(|tool| listed["name"] == tool.name) else {
+                continue;
+            };
+            let tool = declared.swap_remove(at);
+            let hint = &listed["annotations"]["readOnlyHint"];
+            assert_eq!(hint, &json!(tool.effect == ToolEffect::Looks), "{}", tool.name);
+        }
+    }
+    let unseen: Vec<_> = declared.iter().map(|tool| tool.name).collect();
+    assert!(unseen.is_empty(), "{unseen:?} are listed for nobody");
 }
 
 #[tokio::test]
@@ -311,9 +332,16 @@ async fn a_client_that_goes_away_withdraws_its_call_and_the_outcome_is_recorded(
     let harness = Harness::new().await;
     let request = harness.modern("/mcp", "pm", "tools/call", json!({ "name": "files.hang" }));
 
-    let gone = tokio::time::timeout(Duration::from_millis(300), request.send()).await;
+    tokio::select! {
+        answer = request.send() => panic!("it hangs: {answer:?}"),
+        // It goes away once the call is on record.
+        () = async {
+            while harness.entries().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        } => {}
+    }
 
-    assert!(gone.is_err(), "it hangs");
     let recorded = async {
         while harness.entries().len() < 2 {
             tokio::task::yield_now().await;
@@ -321,7 +349,7 @@ async fn a_client_that_goes_away_withdraws_its_call_and_the_outcome_is_recorded(
     };
     tokio::time::timeout(Duration::from_secs(10), recorded).await.unwrap();
     let Some(Entry::Finished(outcome)) = harness.entries().pop() else { panic!("no outcome") };
-    assert_eq!(outcome.error_type.as_deref(), Some("canceled"));
+    assert_eq!(outcome.error_type.map(ErrorKind::as_str), Some("canceled"));
 }
 
 #[tokio::test]

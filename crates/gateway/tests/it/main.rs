@@ -9,6 +9,7 @@ mod enforcement;
 mod harness;
 mod oracle;
 mod payloads;
+mod relayed;
 mod sdk;
 mod sessions;
 mod stateless;

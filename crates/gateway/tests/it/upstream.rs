@@ -94,6 +94,7 @@ impl Upstream for Conversation {
                 let error = json!({ "code": -32050, "message": "no" });
                 return Ok(raw(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })));
             }
+            "panic" => panic!("the way to the server has a fault"),
             "die" => return Err(UpstreamError::Unavailable("it is gone".to_owned())),
             "big" => text(&"x".repeat(5000)),
             "wrong" => json!({ "content": [], "structuredContent": { "other": 1 } }),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cynode_domain::policy::{CallStatus, Effect, Principal, Stage};
+use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
 use cynode_ops::Caller;
 use cynode_ops::audit::{AuditError, AuditLog, CallRecord, Outcome};
 use cynode_wire::audit::AuditQuery;
@@ -42,8 +42,8 @@ fn record(caller: &Caller) -> CallRecord {
     }
 }
 
-fn outcome(error_type: Option<&str>) -> Outcome {
-    Outcome { error_type: error_type.map(ToOwned::to_owned), duration_ms: 5 }
+fn outcome(error_type: Option<ErrorKind>) -> Outcome {
+    Outcome { error_type, duration_ms: 5 }
 }
 
 async fn newest(log: &AuditLog, caller: &Caller) -> cynode_wire::audit::CallView {
@@ -58,7 +58,7 @@ async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
 
     let ticket = log.begin(record(&world.bob)).await.unwrap();
     let before = newest(&log, &world.bob).await;
-    log.finish(ticket, outcome(Some("timeout"))).await.unwrap();
+    log.finish(ticket, outcome(Some(ErrorKind::Timeout))).await.unwrap();
     let after = log.get(&world.bob, before.id).await.unwrap();
 
     assert_eq!((before.decision, before.status), (Effect::Allow, CallStatus::Pending));
@@ -73,7 +73,7 @@ async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
     let refused = CallRecord {
         agent: None,
         stage: Stage::Authenticate,
-        error_type: Some("invalid_agent_token".to_owned()),
+        error_type: Some(ErrorKind::InvalidAgentToken),
         ..record(&world.bob)
     };
 

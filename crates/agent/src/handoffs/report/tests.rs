@@ -1,6 +1,7 @@
 //! Reports against tools that follow a script: what is decided, and what is done about it.
 
 use cynode_client::McpError;
+use cynode_domain::policy::ErrorKind;
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, TestResults, Verdict, WorkDone};
 use cynode_wire::handoff::{DecidedBy, Handoff};
 
@@ -10,7 +11,7 @@ use crate::script::{Shelf, work};
 use serde_json::{Value, json};
 
 fn no_unit() -> McpError {
-    McpError::Tool { kind: "not_found".to_owned(), message: "no such unit".to_owned() }
+    McpError::Tool { kind: ErrorKind::NotFound, message: "no such unit".to_owned() }
 }
 
 fn unit(id: &str, kind: &str, (status, revisions): (&str, u32)) -> Value {

@@ -5,7 +5,7 @@ use cynode_wire::apmas::SaveAgentCheckpoint;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, lines, object, result, role, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// How far the agent came.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Save how far the work is",
     description: "Saves what is done and what is left, so that a successor can go on from there. Save after every piece of work.",
     scope: ToolScope::Sandbox,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

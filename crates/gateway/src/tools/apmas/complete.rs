@@ -5,7 +5,7 @@ use cynode_wire::apmas::CompleteAgent;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, lines, object, result, role, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// An agent's last words.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Finish",
     description: "Says that the agent is done, with a summary and its files. After this it says nothing more on this task.",
     scope: ToolScope::Sandbox,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

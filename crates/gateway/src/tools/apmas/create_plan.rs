@@ -6,7 +6,7 @@ use cynode_wire::work::CreatePlan;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, lines, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A plan of work.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Plan the work",
     description: "Cuts a task into components with units of work: spec, design, implementation, review, test; units names others. What can begin is given to its role at once. A task has one plan; the same plan again changes nothing.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -5,7 +5,7 @@ use cynode_wire::apmas::GetContext;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, role, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// What an agent should know.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Read the context",
     description: "What there is to know about the task: the task itself, who works on it, messages, files, work units, the last checkpoint. An agent names its agentRole, gets its own messages and units, and every instruction it has not acknowledged.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -1,40 +1,10 @@
 //! `apmas_get_work_status`
 
-use cynode_domain::policy::ToolScope;
-use serde_json::{Value, json};
+use crate::tools::{Builtin, db};
 
-use crate::tools::schema::{cursor, id, limit, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
-
-/// How far a plan is.
+/// How far a plan is, under the name that agents know.
 pub(crate) const TOOL: Builtin = Builtin {
     name: "apmas_get_work_status",
     title: "See how far the work is",
-    description: "How far the plan of a task is: how many units are done, and the units themselves in the order of the plan.",
-    scope: ToolScope::Pm,
-    input,
-    output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    ..db::WORK_UNIT_LIST
 };
-
-fn input() -> Value {
-    object(
-        &["task_id"],
-        json!({
-            "task_id": id("task"),
-            "filter": words(["all", "pending", "in_progress", "submitted", "completed"]),
-            "component": text("Of this component only.", 64),
-            "limit": limit(),
-            "cursor": cursor(),
-        }),
-    )
-}
-
-fn output() -> Value {
-    result(&["task_id", "total_work_units", "completed_work_units", "progress_percent", "items"])
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let (task, query) = (context.task()?, read(without_ids(arguments))?);
-    show(context.services.work.status(&context.who.caller, task, query).await?)
-}

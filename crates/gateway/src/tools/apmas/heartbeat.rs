@@ -6,7 +6,7 @@ use cynode_wire::apmas::Heartbeat;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A sign of life.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Give a sign of life",
     description: "Says that the agent lives and what it does; every five minutes is right. The reply carries instructions of the project manager that were not told before: follow them, and name them in acknowledge next time.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use cynode_wire::apmas::InstructAgent;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, key, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// An instruction.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Instruct an agent",
     description: "Leaves an instruction for the agent in a role of the task, who gets it with the reply to whatever it says next. pause and abort take effect when the agent has heard of them.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

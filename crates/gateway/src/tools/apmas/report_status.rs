@@ -6,7 +6,7 @@ use cynode_wire::apmas::ReportStatus;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, key, lines, object, result, role, text, unit, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// How it is going.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Say how it is going",
     description: "Tells the project manager how it is going. blocked needs blockedReason and waits for help; context_limit pauses until a successor goes on; done ends the agent. With workUnitId, working begins that unit and blocked blocks it.",
     scope: ToolScope::Sandbox,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

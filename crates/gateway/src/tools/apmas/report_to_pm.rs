@@ -6,7 +6,7 @@ use cynode_wire::apmas::ReportToPm;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, key, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A typed report.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Report to the project manager",
     description: "Tells the project manager what came of the work. The payload depends on messageType. work_completed: summary, filesModified[], artifactPath, workUnitId. review_approved and review_changes_requested: verdict (approved or changes_requested), summary, criticalIssues[], majorIssues[], minorIssues[], each with description, fileLocation, howToFix. tests_passed and tests_failed: total, passed, failed, failures[] with name, message, location. work_blocked: reason, blockedOn, attempted[]. needs_clarification and request_human_input: question, options[], context.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use cynode_wire::apmas::RequestHelp;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, key, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A cry for help.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Ask for help",
     description: "Asks the project manager for help: of a person (the agent then waits), of another agent (targetAgent; the project manager passes it on), for a clarification, or for a decision of its own.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

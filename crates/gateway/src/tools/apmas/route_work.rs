@@ -5,7 +5,7 @@ use cynode_wire::work::RouteWork;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text, unit, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A decision about a unit.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Decide about work",
     description: "Decides about a work unit. approve accepts it, and what comes after it begins; revision sends it back with feedback (text, or a review with verdict, summary and issues), at most twice; resume lets a blocked unit go on; fail gives it up.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

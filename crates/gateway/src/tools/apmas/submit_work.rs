@@ -5,7 +5,7 @@ use cynode_wire::work::SubmitWork;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, role, text, unit};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Hands in a unit.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Hand in work",
     description: "Hands in a work unit of the agent's role: the file that shows it and a summary. It then waits for the project manager's verdict; the agent may go on with other units.",
     scope: ToolScope::Sandbox,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

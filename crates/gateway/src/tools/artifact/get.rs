@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Encoded and repeated as text, this still fits an answer.
 const MAX_BYTES: i64 = 1024 * 1024;
@@ -20,6 +20,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get a file of a task",
     description: "A file of a task with its content, in standard base64.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Stores a file.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -16,6 +16,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Store a file of a task",
     description: "Stores a file of a task at a path, in standard base64. What was at the path before is replaced.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A finding.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Write down a finding",
     description: "Keeps what a verification of a task found: whether it passes, how much it matters, what, where, and what to do about it. Findings are never changed.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

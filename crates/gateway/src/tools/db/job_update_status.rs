@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Where a job stands.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Cancel a job",
     description: "Cancels a job that is queued or running. Every other status is for its node to report.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

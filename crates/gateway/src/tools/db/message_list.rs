@@ -6,7 +6,7 @@ use cynode_wire::apmas::MessageQuery;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{cursor, id, limit, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
 
 /// What agents and the project manager said.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List messages",
     description: "Messages between agents and the project manager, newest first: of one task, or of all tasks of the user. Whoever works through them asks for unprocessed ones, oldest first.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

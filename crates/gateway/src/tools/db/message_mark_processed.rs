@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// The project manager is done with it.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Mark a message as processed",
     description: "Says that the project manager is done with a message, which is then no longer listed as unprocessed. Saying so twice changes nothing.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

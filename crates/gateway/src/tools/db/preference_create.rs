@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::preference_scope::{Scoped, Written, members};
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A new preference.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Create a preference",
     description: "Makes a preference that the scope does not have yet. The system's are for administrators.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

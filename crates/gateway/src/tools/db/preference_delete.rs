@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::preference_scope::{Scoped, members};
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// No more preference.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Delete a preference",
     description: "Removes a preference: what weaker scopes say shows again. With expected_version only if nobody changed it meanwhile.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

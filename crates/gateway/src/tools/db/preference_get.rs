@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::preference_scope::{Scoped, members};
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// One preference.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get a preference",
     description: "A preference of one scope, as it is written. For what holds in the end, use db.preference.effective.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::preference_scope::{Scoped, members};
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// The preferences of a scope.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List preferences",
     description: "Preferences of one scope whose key begins with key_prefix, by key.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

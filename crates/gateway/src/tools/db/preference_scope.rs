@@ -1,5 +1,6 @@
 //! What the tools for preferences have in common.
 
+use cynode_domain::policy::ErrorKind;
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use serde::Deserialize;
@@ -35,7 +36,7 @@ impl Scoped {
         if is_within {
             return Ok(());
         }
-        Err(ToolFault::new("forbidden", "scope_id is not what this token is bound to"))
+        Err(ToolFault::new(ErrorKind::Forbidden, "scope_id is not what this token is bound to"))
     }
 
     /// The preference of this scope for `key`.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::preference_scope::{Scoped, Written, members};
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Another value.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Change a preference",
     description: "Gives a preference another value; with expected_version only if nobody changed it meanwhile. Null hides what weaker scopes say.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -5,7 +5,7 @@ use cynode_wire::projects::CreateProject;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A new project.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Create a project",
     description: "Makes a project; its slug comes from its name, numbered if taken.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

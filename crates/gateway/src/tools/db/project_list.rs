@@ -5,7 +5,7 @@ use cynode_wire::page::PageQuery;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{cursor, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Projects the caller may see.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List projects",
     description: "Projects the user may see, newest first.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Answers what a run asks.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Answer the question of a run",
     description: "Says what is to be run for a request that nobody could plan, as commands, or declines it. What a person must approve, only a person approves.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// How a run went.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get the history of a run",
     description: "Every transition of a run from node to node with what it changed, and what people did to the run in between; oldest first.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

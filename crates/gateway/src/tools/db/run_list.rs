@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// The runs of a task.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List the runs of a task",
     description: "Every execution of the workflow of a task, newest first.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

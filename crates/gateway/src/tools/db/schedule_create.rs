@@ -1,12 +1,12 @@
 //! `db.schedule.create`
 
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{ErrorKind, ToolScope};
 use cynode_wire::schedules::CreateSchedule;
 use serde_json::Value;
 
 use super::schedule_scope::{has_task_only, members};
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
 
 /// A new schedule.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Create a schedule",
     description: "Has work come due by the clock: as a cron expression says, at an even pace, or once. What is told in prose the project manager interprets when it is due; a task with commands or a script is made as it stands.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),
@@ -32,7 +33,7 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     if has_task_only(&context) {
         let why = "whoever works on one task makes no schedules";
-        return Err(ToolFault::new("forbidden", why));
+        return Err(ToolFault::new(ErrorKind::Forbidden, why));
     }
     let request: CreateSchedule = read(without_ids(arguments))?;
     // The context stage has judged project_id; a bound caller schedules in its own project.

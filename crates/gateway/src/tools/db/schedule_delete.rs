@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::schedule_scope::reach;
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// No more schedule.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Delete a schedule",
     description: "Deletes a schedule and the record of when it came due; tasks that were made for it stay.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

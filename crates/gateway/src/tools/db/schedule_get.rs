@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::schedule_scope::reach;
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// One schedule.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get a schedule",
     description: "A schedule: what it wants done, when it is due next, and what came of it last.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::schedule_scope::has_task_only;
 use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
 
 /// Schedules the caller may see.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List schedules",
     description: "Schedules of the user, newest first, with when each is due next and what came of it last; of one project where the caller is bound to one.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -1,12 +1,12 @@
 //! `db.schedule.make_tasks`
 
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{ErrorKind, ToolScope};
 use cynode_wire::tasks::CreateTask;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// How many tasks one due time makes at most.
 const MAX_TASKS: usize = 10;
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Make the tasks of a schedule that came due",
     description: "Makes all tasks that a schedule wants this time, at once and once: where they were made before, those are given. For whoever was handed a schedule that came due.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),
@@ -50,7 +51,7 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Some(run) = context.who.origin.schedule_run else {
         let why = "no schedule that came due was handed to you: create a task with db.task.create";
-        return Err(ToolFault::new("forbidden", why));
+        return Err(ToolFault::new(ErrorKind::Forbidden, why));
     };
     let Arguments { tasks } = read(arguments)?;
     if tasks.len() > MAX_TASKS {

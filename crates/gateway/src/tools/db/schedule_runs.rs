@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::schedule_scope::reach;
 use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// What came of a schedule.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -16,6 +16,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List the runs of a schedule",
     description: "The times at which a schedule came due, newest first, with what came of each and its tasks.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::schedule_scope::{members, reach};
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Changes a schedule.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -16,6 +16,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Change a schedule",
     description: "Changes what is named and leaves the rest; enabled pauses and resumes. A new timing or payload takes the place of the old one, of whatever kind.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::setting_write::{Written, write_schema};
 use crate::tools::schema::result;
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A new setting.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Create a setting",
     description: "Makes a setting that does not exist yet. Administrators only.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::setting_write::{Written, write_schema};
 use crate::tools::schema::result;
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Another value.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Change a setting",
     description: "Gives a setting another value; with expected_version only if nobody changed it meanwhile. Administrators only.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -1,12 +1,12 @@
 //! `db.task.create`
 
-use cynode_domain::policy::{Principal, ToolScope};
+use cynode_domain::policy::{ErrorKind, Principal, ToolScope};
 use cynode_domain::start::Trigger;
 use cynode_wire::tasks::CreateTask;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A new task.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Create a task",
     description: "Creates a task and starts its workflow: at once, or when everything it depends on has completed. A task of input_mode commands or script runs in a sandbox; one of input_mode prompt is planned first.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),
@@ -55,7 +56,7 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
     if context.who.origin.schedule_run.is_some() {
         // One by one they could be made in part, and then again otherwise.
         let why = "the tasks of a schedule are made at once: call db.schedule.make_tasks";
-        return Err(ToolFault::new("conflict", why));
+        return Err(ToolFault::new(ErrorKind::Conflict, why));
     }
     // A person's own client asks as the API does; an agent asks for whoever it talks with.
     let trigger = match context.who.agent {

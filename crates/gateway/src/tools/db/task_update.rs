@@ -6,7 +6,7 @@ use cynode_wire::tasks::UpdateTask;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// What a task is called, and what must be true of its result.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Change a task",
     description: "Changes the name or the acceptance criteria of an open task. An agent adds criteria and puts prose into the form that a rule checks; it takes away nothing that was asked for. Refused once the result of the last step is being judged.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

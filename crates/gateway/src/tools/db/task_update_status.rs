@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Where a task stands.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "End a task",
     description: "Ends an open task as failed, canceled or superseded: its jobs are stopped. That a task runs or is completed, only its workflow says.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, unit};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// One unit.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get a work unit",
     description: "A work unit of a task, by its id, such as impl:auth.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{cursor, id, limit, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show, without_ids};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
 
 /// How far a plan is.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -12,6 +12,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List work units",
     description: "How far the plan of a task is: how many units are done, and the units themselves in the order of the plan.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

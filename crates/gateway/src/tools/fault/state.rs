@@ -1,5 +1,6 @@
 //! The errors of what tools keep: preferences, notes, skills, findings, runs and sandboxes.
 
+use cynode_domain::policy::ErrorKind;
 use cynode_ops::findings::FindingError;
 use cynode_ops::memory::MemoryError;
 use cynode_ops::preferences::PreferenceError;
@@ -15,8 +16,10 @@ impl From<PreferenceError> for ToolFault {
         use PreferenceError as E;
         match fault {
             E::NotFound { .. } => Self::not_found(fault.to_string()),
-            E::Exists { .. } | E::Conflict { .. } => Self::new("conflict", fault.to_string()),
-            E::Forbidden(_) => Self::new("forbidden", fault.to_string()),
+            E::Exists { .. } | E::Conflict { .. } => {
+                Self::new(ErrorKind::Conflict, fault.to_string())
+            }
+            E::Forbidden(_) => Self::new(ErrorKind::Forbidden, fault.to_string()),
             E::Scope(_) | E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Project(fault) => fault.into(),
@@ -35,7 +38,7 @@ impl From<ScheduleError> for ToolFault {
             | E::TooMany
             | E::TooManyOpen(_)
             | E::TooFarAhead
-            | E::NothingAhead(_) => Self::new("conflict", fault.to_string()),
+            | E::NothingAhead(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Store(fault) => fault.into(),
@@ -48,7 +51,7 @@ impl From<MemoryError> for ToolFault {
         use MemoryError as E;
         match fault {
             E::NoJob(_) | E::NotFound(_) => Self::not_found(fault.to_string()),
-            E::Ended(_) => Self::new("conflict", fault.to_string()),
+            E::Ended(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Store(fault) => fault.into(),
         }
@@ -60,9 +63,9 @@ impl From<SkillError> for ToolFault {
         use SkillError as E;
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
-            E::Forbidden(_) => Self::new("forbidden", fault.to_string()),
-            E::Hostile(_) => Self::new("policy_violation", fault.to_string()),
-            E::Conflict => Self::new("conflict", fault.to_string()),
+            E::Forbidden(_) => Self::new(ErrorKind::Forbidden, fault.to_string()),
+            E::Hostile(_) => Self::new(ErrorKind::PolicyViolation, fault.to_string()),
+            E::Conflict => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Project(fault) => fault.into(),
             E::Store(fault) => fault.into(),
@@ -87,7 +90,7 @@ impl From<RunError> for ToolFault {
         use RunError as E;
         match fault {
             E::NotFound(_) | E::NoRow { .. } => Self::not_found(fault.to_string()),
-            E::Refused(_) => Self::new("conflict", fault.to_string()),
+            E::Refused(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Project(fault) => fault.into(),
@@ -106,7 +109,7 @@ impl From<SandboxError> for ToolFault {
             | E::Halted(_)
             | E::TooMany(_)
             | E::Elsewhere { .. }
-            | E::File(_) => Self::new("conflict", fault.to_string()),
+            | E::File(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Invalid(_) => Self::invalid(fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Store(fault) => fault.into(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// Every topic with its text.
 const TOPICS: [(&str, &str); 12] = [
@@ -31,6 +31,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get help",
     description: "What CyNode is and how its tools are used. Without a topic: an overview.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(ready(run(&context, arguments))),
@@ -68,6 +69,8 @@ fn run(context: &ToolContext, arguments: Value) -> Result<Value, ToolFault> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use cynode_domain::policy::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -82,6 +85,18 @@ mod tests {
         let missing: Vec<_> =
             families.into_iter().filter(|family| !whole.contains(family)).collect();
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_topic_of_errors_names_exactly_the_kinds_that_there_are() {
+        let (_, text) = TOPICS.into_iter().find(|(name, _)| *name == "errors").unwrap();
+        let items = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+        let told: BTreeSet<_> = items
+            .flat_map(|(kinds, _)| kinds.split(", "))
+            .map(|kind| kind.trim_matches('`'))
+            .collect();
+        let real: BTreeSet<_> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(told, real);
     }
 
     #[test]

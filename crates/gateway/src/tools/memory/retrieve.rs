@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// One note.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Read a note",
     description: "A note with its text.",
     scope: ToolScope::Sandbox,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

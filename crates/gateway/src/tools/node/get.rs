@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// One worker node.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Get a worker node",
     description: "A worker node, by its slug.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

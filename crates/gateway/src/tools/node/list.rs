@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, show};
 
 /// Every worker node.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -12,6 +12,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List worker nodes",
     description: "Every worker node with its capabilities, load and last sign of life.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

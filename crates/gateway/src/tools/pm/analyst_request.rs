@@ -1,12 +1,12 @@
 //! `pm.analyst.request`
 
 use cynode_domain::ids::JobId;
-use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::{ErrorKind, ToolScope};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// Has an analyst verify the result of a job.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -14,6 +14,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Request an analyst",
     description: "Has an independent analyst judge the result of a job that ended against the criteria in prose of its task. Its findings appear in db.finding.list. Asked again while it looks, it changes nothing.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),
@@ -35,7 +36,10 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { job_id } = read(arguments)?;
     let Some(analysts) = &context.services.analysts else {
-        return Err(ToolFault::new("service_unavailable", "this installation has no analysts"));
+        return Err(ToolFault::new(
+            ErrorKind::ServiceUnavailable,
+            "this installation has no analysts",
+        ));
     };
     analysts.request(&context.who.caller, job_id).await?;
     Ok(json!({ "requested": true, "job_id": job_id }))

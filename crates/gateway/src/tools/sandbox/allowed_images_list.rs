@@ -4,8 +4,8 @@ use cynode_domain::policy::ToolScope;
 use cynode_ops::sandboxes::IMAGE;
 use serde_json::{Value, json};
 
-use crate::tools::Builtin;
 use crate::tools::schema::{cursor, limit, object, result};
+use crate::tools::{Builtin, ToolEffect};
 
 /// The images that sandboxes may have.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List allowed images",
     description: "The images that sandboxes may have. This installation has one, host: the system of the worker node itself, read-only.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |_, _| Box::pin(std::future::ready(Ok(images()))),

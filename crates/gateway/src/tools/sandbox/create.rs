@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Opens a sandbox.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Open a sandbox",
     description: "Opens a sandbox on the workspace of a task that is not over, on the task's node; where it has none yet, one is chosen and its steps will run there too. The job_id of the answer names the sandbox.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

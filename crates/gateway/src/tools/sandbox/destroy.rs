@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Place, sandbox};
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// Gives a sandbox up.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -13,6 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Destroy a sandbox",
     description: "Gives a sandbox up: its commands are stopped and no more are taken. The workspace stays with its task.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

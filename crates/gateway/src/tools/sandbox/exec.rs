@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Place, sandbox};
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Runs a command.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Run a command in a sandbox",
     description: "Runs a command in the workspace of a task, as a job of its own that is none of its steps. Answers with exit code and the ends of both streams, or status running after wait_ms: then sandbox.stream_logs shows more.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

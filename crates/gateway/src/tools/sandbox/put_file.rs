@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Place, sandbox};
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Writes a file.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -16,6 +16,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Write a file of a workspace",
     description: "Writes a file of up to 256 KiB to a path of the workspace, in standard base64. Directories are made, and what was there before is replaced as a whole.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

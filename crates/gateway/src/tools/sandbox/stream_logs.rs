@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Place, sandbox};
 use crate::tools::schema::{id, object, result, words};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Reads on in the output of a command.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Read the output of a command",
     description: "The output of a command of a sandbox from an offset on, also while it runs. Call again with next_offset until ended is true.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

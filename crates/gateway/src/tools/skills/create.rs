@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// A new skill.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -16,6 +16,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Keep a skill",
     description: "Keeps a text that tells agents how to work. It is scanned first: hidden text, orders to drop instructions and requests for secrets are refused with the passage.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
 /// No more skill.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -15,6 +15,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Delete a skill",
     description: "Removes a skill of the user.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

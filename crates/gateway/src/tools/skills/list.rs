@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::is_within;
 use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Skills.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "List skills",
     description: "Skills that the user can read, newest first, without their texts.",
     scope: ToolScope::Both,
+    effect: ToolEffect::Looks,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolFault, read, show};
+use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
 /// Another text.
 pub(crate) const TOOL: Builtin = Builtin {
@@ -17,6 +17,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Change a skill",
     description: "Changes the text, name or readers of a skill of the user; the text is scanned again.",
     scope: ToolScope::Pm,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

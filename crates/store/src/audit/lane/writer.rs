@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cynode_domain::ids::CallId;
-use cynode_domain::policy::{CallStatus, Effect};
+use cynode_domain::policy::{CallStatus, Effect, ErrorKind};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
@@ -15,8 +15,6 @@ use crate::{Error, Tx};
 
 /// Records that share one commit at most, beside outcomes that nobody waits for.
 const BATCH: usize = 256;
-/// The failure of a call that nobody saw the end of.
-const INTERRUPTED: &str = "interrupted";
 
 /// Somebody who waits for a record to be durable; without a record, for outcomes of orphans.
 pub(super) struct Waiting {
@@ -132,7 +130,7 @@ impl Writer {
                 records.push(AuditRecord::Outcome(AuditOutcome {
                     call: *call,
                     status: CallStatus::Error,
-                    error_type: Some(INTERRUPTED.to_owned()),
+                    error_type: Some(ErrorKind::Interrupted.to_string()),
                     duration_ms: None,
                     recorded_at: (self.now)(),
                 }));
