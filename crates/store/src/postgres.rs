@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 
 use crate::ledger::Entry;
 use crate::ledger::lane::LedgerLane;
-use crate::operation::{Body, Queued, run_guarded};
+use crate::operation::{Body, Outcome, Queued, run_guarded};
 use crate::tx::Stage;
 use crate::workflow::lane::MoveLane;
 use crate::{Error, Move, Moved, Notices, Tx};
@@ -64,11 +64,7 @@ impl Postgres {
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
-    pub(crate) async fn run<T, E: From<Error>>(
-        &self,
-        begin: &'static str,
-        body: Body<T, E>,
-    ) -> Result<T, E> {
+    pub(crate) async fn run(&self, begin: &'static str, body: Body) -> Outcome {
         let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
         tx.set_open(true);
         tx.batch(begin).await?;
@@ -97,7 +93,7 @@ impl Postgres {
     }
 
     /// Runs `body`, whose statements are each a transaction of their own and find rows by keys.
-    pub(crate) async fn run_bare<T, E: From<Error>>(&self, body: Body<T, E>) -> Result<T, E> {
+    pub(crate) async fn run_bare(&self, body: Body) -> Outcome {
         let mut tx = Tx::postgres(self.steady.get().await.map_err(Error::from)?);
         // A caller that goes away in the middle of a statement takes the connection with it.
         tx.set_open(true);

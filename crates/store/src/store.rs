@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::operation::{Body, Queued, queue};
+use crate::operation::{Body, Outcome, Queued, erased, queue, typed};
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{Error, Move, MoveStore, Moved, Notices, Tx, migrate};
@@ -29,6 +29,16 @@ pub enum Engine {
     Postgres,
     /// The embedded database.
     Sqlite,
+}
+
+/// What an operation needs around it.
+#[derive(Clone, Copy)]
+enum Manner {
+    Write,
+    Append,
+    WriteAlone,
+    ReadAlone,
+    Read,
 }
 
 impl Engine {
@@ -75,14 +85,7 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        match &self.0 {
-            Backend::Postgres(postgres) => postgres.run("BEGIN", Box::new(body)).await,
-            Backend::Sqlite(sqlite) => {
-                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
-                sqlite.write(operation).await?;
-                answer.await.map_err(|_| Error::Closed)?
-            }
-        }
+        typed(self.run(Manner::Write, erased(body)).await)
     }
 
     /// As [`Store::write`], for small rows that many callers append at once: on PostgreSQL too they
@@ -93,14 +96,7 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        match &self.0 {
-            Backend::Postgres(postgres) => {
-                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
-                postgres.append(operation).await?;
-                answer.await.map_err(|_| Error::Closed)?
-            }
-            Backend::Sqlite(_) => self.write(body).await,
-        }
+        typed(self.run(Manner::Append, erased(body)).await)
     }
 
     /// Runs an operation that answers for itself, in a transaction. `make` is asked when there is
@@ -134,10 +130,7 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        match &self.0 {
-            Backend::Postgres(postgres) => postgres.run_bare(Box::new(body)).await,
-            Backend::Sqlite(_) => self.write(body).await,
-        }
+        typed(self.run(Manner::WriteAlone, erased(body)).await)
     }
 
     /// Runs `body`, which reads rows by their keys and must not write. On PostgreSQL nothing is put around
@@ -148,10 +141,7 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        match &self.0 {
-            Backend::Postgres(postgres) => postgres.run_bare(Box::new(body)).await,
-            Backend::Sqlite(_) => self.read(body).await,
-        }
+        typed(self.run(Manner::ReadAlone, erased(body)).await)
     }
 
     /// Writes a move as [`MoveStore::run_move`] does, sharing its commit with others. `None` may
@@ -180,15 +170,38 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
+        typed(self.run(Manner::Read, erased(body)).await)
+    }
+
+    /// Boxed, so that it is compiled here and not wherever it is awaited.
+    fn run(&self, manner: Manner, body: Body) -> BoxFuture<'_, Outcome> {
         match &self.0 {
-            Backend::Postgres(postgres) => postgres.run(READ, Box::new(body)).await,
-            Backend::Sqlite(sqlite) => {
-                let (operation, answer) = queue(Box::new(body) as Body<T, E>);
-                sqlite.read(operation).await?;
-                answer.await.map_err(|_| Error::Closed)?
-            }
+            Backend::Postgres(postgres) => Box::pin(on_postgres(postgres, manner, body)),
+            Backend::Sqlite(sqlite) => Box::pin(on_sqlite(sqlite, manner, body)),
         }
     }
+}
+
+async fn on_postgres(postgres: &Postgres, manner: Manner, body: Body) -> Outcome {
+    match manner {
+        Manner::Write => postgres.run("BEGIN", body).await,
+        Manner::Read => postgres.run(READ, body).await,
+        Manner::WriteAlone | Manner::ReadAlone => postgres.run_bare(body).await,
+        Manner::Append => {
+            let (operation, answer) = queue(body);
+            postgres.append(operation).await?;
+            answer.await.map_err(|_| Error::Closed)?
+        }
+    }
+}
+
+async fn on_sqlite(sqlite: &Sqlite, manner: Manner, body: Body) -> Outcome {
+    let (operation, answer) = queue(body);
+    match manner {
+        Manner::Write | Manner::Append | Manner::WriteAlone => sqlite.write(operation).await?,
+        Manner::Read | Manner::ReadAlone => sqlite.read(operation).await?,
+    }
+    answer.await.map_err(|_| Error::Closed)?
 }
 
 /// As much of what we were given as can hold no password: that stands before an `@`, after a `?`,

@@ -60,8 +60,8 @@ impl Store {
         let of_run: [Param; 3] = [limits.run.into(), call.run.into(), cost.into()];
         params.extend([Param::from(most), since.into()].into_iter().chain(of_run));
         let changed = match &self.0 {
-            Backend::Postgres(postgres) => {
-                postgres.run_bare(Box::new(move |tx| Box::pin(set_aside(tx, params)))).await?
+            Backend::Postgres(_) => {
+                self.write_alone(move |tx| Box::pin(set_aside(tx, params))).await?
             }
             Backend::Sqlite(_) => {
                 self.write(move |tx| Box::pin(async move { tx.execute(&RESERVE, &params).await }))
