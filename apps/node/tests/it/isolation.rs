@@ -73,6 +73,18 @@ fn jobs_have_no_network_but_their_own_loopback() {
     assert!(loopback.stderr.contains("Connection refused"), "{}", loopback.stderr);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn jobs_use_no_call_of_the_second_numbering() {
+    // Harmless, harmful, and harmful with a number that it has there only: getpid, unshare and ptrace.
+    let line = "perl -e 'for (39, 272, 521) { $! = 0; my $r = syscall(0x40000000 + $_, 0, 0, 0, 0); \
+                print \"$r \", $! + 0, \"\\n\" }'";
+
+    let done = Workbench::new().run(line);
+
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("-1 1\n-1 1\n-1 1\n", ""));
+}
+
 #[test]
 fn files_of_the_host_are_not_visible_to_jobs() {
     let bench = Workbench::new();
