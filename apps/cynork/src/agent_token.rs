@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use cynode_domain::ids::{JobId, TokenId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken};
-use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
+use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
 use crate::app::App;
@@ -23,6 +23,7 @@ pub enum AgentTokenCommand {
     /// List tokens: your own, or everybody's for administrators.
     List,
     /// End a token.
+    #[command(visible_aliases = ["remove", "delete"])]
     Revoke {
         /// The token's id.
         token: TokenId,
@@ -96,7 +97,7 @@ async fn list(app: &mut App) -> Result<(), Failure> {
             break;
         }
     }
-    app.out.show(&Page { items, next_cursor: None }, |page, look| render(&page.items, look))
+    app.out.list(items, render)
 }
 
 async fn revoke(token: TokenId, app: &mut App) -> Result<(), Failure> {

@@ -124,7 +124,8 @@ fn cost(call: &InferenceView) -> String {
 fn sums(totals: &InferenceTotals) -> String {
     let InferenceTotals { calls, input_tokens, output_tokens, cost_micro_usd, unpriced } = totals;
     let cost = usd(*cost_micro_usd);
-    let text = format!("{calls} calls, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
+    let word = if *calls == 1 { "call" } else { "calls" };
+    let text = format!("{calls} {word}, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
     if *unpriced == 0 {
         return text;
     }

@@ -70,6 +70,7 @@ pub enum CredsCommand {
         page: HistoryArgs,
     },
     /// Remove a credential.
+    #[command(visible_alias = "delete")]
     Remove {
         /// The credential, by id, or by provider if there is one for it.
         credential: String,
@@ -105,7 +106,7 @@ pub(crate) async fn run(command: CredsCommand, app: &mut App) -> Result<(), Fail
     let view = match command {
         CredsCommand::List => {
             let all = list(app).await?;
-            return app.out.show(&all, |all, look| render(all, look));
+            return app.out.list(all, render);
         }
         CredsCommand::Set(args) => {
             let (owner, owner_id) = match &args.group {
@@ -125,7 +126,9 @@ pub(crate) async fn run(command: CredsCommand, app: &mut App) -> Result<(), Fail
                 expires_at: args.expires.expiry(app.out.look().now).into(),
                 secret: secret()?,
             };
-            app.session.call(async |client| client.credential_set(&body).await).await?
+            let view = app.session.call(async |client| client.credential_set(&body).await).await?;
+            mind_the_name(&view.provider, app).await;
+            view
         }
         CredsCommand::Show { credential } => {
             let id = find(&credential, &list(app).await?)?;
@@ -161,6 +164,19 @@ pub(crate) async fn run(command: CredsCommand, app: &mut App) -> Result<(), Fail
         }
     };
     app.out.show(&view, |view, look| render(std::slice::from_ref(view), look))
+}
+
+/// Says so if nothing has the name that a credential is for: it may be misspelt.
+async fn mind_the_name(provider: &str, app: &mut App) {
+    // Whoever may not see the providers cannot be told, and the credential is kept all the same.
+    let Ok(all) = app.session.call(async |client| client.provider_list().await).await else {
+        return;
+    };
+    if !all.iter().any(|known| known.name == provider) {
+        app.out.say(&format!(
+            "no provider is called \"{provider}\" yet; `cynork models providers` lists those there are"
+        ));
+    }
 }
 
 async fn list(app: &mut App) -> Result<Vec<CredentialView>, Failure> {

@@ -36,7 +36,7 @@ pub(crate) async fn run(command: NodesCommand, app: &mut App) -> Result<(), Fail
     let view = match command {
         NodesCommand::List => {
             let nodes = session.call(async |client| client.node_list().await).await?;
-            return app.out.show(&nodes, |nodes, look| render_all(nodes, look));
+            return app.out.list(nodes, render_all);
         }
         NodesCommand::Get { node } => session.call(async |c| c.node_get(&node).await).await?,
         NodesCommand::Drain { node } => session.call(async |c| c.node_drain(&node).await).await?,

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use chrono::{DateTime, Utc};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::env;
+use cynode_wire::page::Page;
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -75,6 +76,16 @@ impl Out {
             Format::Json => self.json(value),
             Format::Table => self.data(&(render(value, self.look()) + "\n")),
         }
+    }
+
+    /// Shows a list: as JSON the way every list is, or through `render` for people.
+    pub(crate) fn list<T: Serialize>(
+        self,
+        items: Vec<T>,
+        render: impl FnOnce(&[T], Look) -> String,
+    ) -> Result<(), Failure> {
+        let page = Page { items, next_cursor: None };
+        self.show(&page, |page, look| render(&page.items, look))
     }
 
     /// Prints the one JSON value of a command.

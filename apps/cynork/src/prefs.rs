@@ -17,6 +17,9 @@ use crate::history::HistoryArgs;
 use crate::out::Look;
 use crate::{age, groups, history, known, project, table, task};
 
+/// The preference that says on which node work runs.
+const NODE_KEY: &str = "agents.project_manager.placement.node";
+
 /// Wishes about how work is done. A task's win over its project's, those over your own, those over a
 /// group's, and those over the system's.
 #[derive(Debug, Subcommand)]
@@ -58,7 +61,7 @@ pub enum PrefsCommand {
         reason: Option<String>,
     },
     /// Remove a preference: what weaker scopes say shows again.
-    #[command(visible_alias = "remove")]
+    #[command(visible_aliases = ["remove", "delete"])]
     Unset {
         /// The key.
         key: String,
@@ -177,10 +180,23 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Fail
                 expected_version: None,
                 reason,
             };
-            app.session.call(async |client| client.preference_put(&key, &body).await).await?
+            let put = app.session.call(async |client| client.preference_put(&key, &body).await);
+            let entry = put.await?;
+            mind_the_node(&entry, app).await;
+            entry
         }
     };
     app.out.show(&entry, |entry, look| render(std::slice::from_ref(entry), look))
+}
+
+/// Says so if a preference names a node that is not there: it may be misspelt, or still to join.
+async fn mind_the_node(entry: &PreferenceView, app: &mut App) {
+    let (NODE_KEY, Some(node)) = (entry.key.as_str(), entry.value.as_str()) else { return };
+    let Ok(nodes) = app.session.call(async |client| client.node_list().await).await else { return };
+    if !nodes.iter().any(|known| known.node_slug == node) {
+        let names: Vec<_> = nodes.into_iter().map(|known| known.node_slug).collect();
+        app.out.say(&format!("there is no node \"{node}\" now; there are: {}", names.join(", ")));
+    }
 }
 
 async fn every(

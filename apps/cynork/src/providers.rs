@@ -25,6 +25,7 @@ pub enum ModelsCommand {
     /// Example: `cynork models add-provider local --kind openai --url http://127.0.0.1:8080/v1 --allow everyone`
     AddProvider(ProviderArgs),
     /// Remove a provider; credentials for it stay. Administrators only.
+    #[command(visible_alias = "delete-provider")]
     RemoveProvider {
         /// The provider.
         name: String,
@@ -97,7 +98,7 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut App) -> Result<(), Fai
         }
         ModelsCommand::Providers => {
             let all = app.session.call(async |client| client.provider_list().await).await?;
-            app.out.show(&all, |all, look| render_providers(all, look))
+            app.out.list(all, render_providers)
         }
         ModelsCommand::AddProvider(args) => {
             let (name, body) = args.body();

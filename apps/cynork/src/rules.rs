@@ -36,6 +36,7 @@ pub enum RulesCommand {
         page: HistoryArgs,
     },
     /// Remove a rule.
+    #[command(visible_alias = "delete")]
     Remove {
         /// The rule's id.
         rule: RuleId,
@@ -98,7 +99,7 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
     match command {
         RulesCommand::List => {
             let rules = app.session.call(async |client| client.rule_list().await).await?;
-            app.out.show(&rules, |rules, look| render(rules, look))
+            app.out.list(rules, render)
         }
         RulesCommand::Add(args) => {
             let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL);

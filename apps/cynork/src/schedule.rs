@@ -5,13 +5,16 @@ mod view;
 
 use clap::{Args, Subcommand};
 use cynode_wire::page::PageQuery;
-use cynode_wire::schedules::{CreateSchedule, ScheduleQuery, UpdateSchedule};
+use cynode_wire::schedules::{
+    CreateSchedule, ScheduleQuery, ScheduleRunView, ScheduleView, UpdateSchedule,
+};
 use serde_json::json;
 
 use self::ask::{Rules, What, When};
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
+use crate::out::Talk;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +28,7 @@ Examples:
 pub enum ScheduleCommand {
     /// Make a schedule.
     #[command(after_help = EXAMPLES)]
-    Create(CreateArgs),
+    Create(Box<CreateArgs>),
     /// List your schedules.
     List(ListArgs),
     /// Show one schedule, and what came of it last.
@@ -34,7 +37,7 @@ pub enum ScheduleCommand {
     /// The times it came due, and what came of each.
     Runs(RunsArgs),
     /// Change a schedule; what is not named stays as it is.
-    Update(UpdateArgs),
+    Update(Box<UpdateArgs>),
     /// Let it come due no more, until it is resumed.
     Pause(Which),
     /// Let it come due again.
@@ -120,17 +123,18 @@ pub struct RunsArgs {
 /// Does what the command says.
 pub(crate) async fn run(command: ScheduleCommand, app: &mut App) -> Result<(), Failure> {
     match command {
-        ScheduleCommand::Create(args) => create(args, app).await,
+        ScheduleCommand::Create(args) => create(*args, app).await,
         ScheduleCommand::List(args) => list(args, app).await,
         ScheduleCommand::Show(Which { schedule }) => {
             let found = app.session.call(async |client| client.schedule_get(&schedule).await);
             let found = found.await?;
-            app.out.show(&found, view::schedule)
+            show(&found, app).await
         }
         ScheduleCommand::Runs(args) => runs(args, app).await,
         ScheduleCommand::Update(args) => {
-            let body = changes(&args, app)?;
-            change(&args.schedule, body, app).await
+            let schedule = args.schedule.clone();
+            let body = changes(*args, app)?;
+            change(&schedule, body, app).await
         }
         ScheduleCommand::Pause(which) => enable(&which, false, app).await,
         ScheduleCommand::Resume(which) => enable(&which, true, app).await,
@@ -144,7 +148,7 @@ pub(crate) async fn run(command: ScheduleCommand, app: &mut App) -> Result<(), F
         ScheduleCommand::SkipNext(Which { schedule }) => {
             let left = app.session.call(async |client| client.schedule_skip_next(&schedule).await);
             let left = left.await?;
-            app.out.show(&left, view::schedule)
+            show(&left, app).await
         }
         ScheduleCommand::Delete(Which { schedule }) => delete(&schedule, app).await,
     }
@@ -167,13 +171,20 @@ async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
         overlap: args.rules.overlap,
     };
     let made = app.session.call(async |client| client.schedule_create(&body).await).await?;
-    app.out.show(&made, view::schedule)
+    if app.out.talk == Talk::Quiet && app.out.format == Format::Table {
+        return app.out.data(format!("{}\n", made.id));
+    }
+    app.out.show(&made, |made, look| view::schedule(made, None, look))?;
+    if made.name != body.name {
+        app.out.say(&format!("it is called {}: a name has letters, digits and dashes", made.name));
+    }
+    Ok(())
 }
 
-fn changes(args: &UpdateArgs, app: &App) -> Result<UpdateSchedule, Failure> {
+fn changes(args: UpdateArgs, app: &App) -> Result<UpdateSchedule, Failure> {
     let (when, what) = (args.when.asked(app.out.look().now), args.what.asked()?);
     Ok(UpdateSchedule {
-        name: args.name.clone(),
+        name: args.name,
         cron: when.cron,
         every_s: when.every_s,
         at: when.at,
@@ -194,13 +205,37 @@ async fn enable(which: &Which, enabled: bool, app: &mut App) -> Result<(), Failu
 async fn change(schedule: &str, body: UpdateSchedule, app: &mut App) -> Result<(), Failure> {
     let changed = app.session.call(async |client| client.schedule_update(schedule, &body).await);
     let changed = changed.await?;
-    app.out.show(&changed, view::schedule)
+    show(&changed, app).await
+}
+
+async fn show(schedule: &ScheduleView, app: &mut App) -> Result<(), Failure> {
+    let past = hidden(schedule, app).await?;
+    app.out.show(schedule, |schedule, look| view::schedule(schedule, past.as_ref(), look))
+}
+
+/// What came of a schedule last, where its newest run is a time to come that is skipped already.
+async fn hidden(
+    schedule: &ScheduleView,
+    app: &mut App,
+) -> Result<Option<ScheduleRunView>, Failure> {
+    let now = app.out.look().now;
+    let is_hidden = schedule.last_run.as_ref().is_some_and(|run| run.due_at > now);
+    if !is_hidden || app.out.format == Format::Json {
+        return Ok(None);
+    }
+    let (id, query) = (schedule.id.to_string(), PageQuery { limit: Some(200), cursor: None });
+    let page = app.session.call(async |client| client.schedule_runs(&id, &query).await).await?;
+    Ok(page.items.into_iter().find(|run| run.due_at <= now))
 }
 
 async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
     let query = ScheduleQuery { limit: args.limit, cursor: args.cursor, project: args.project };
     let page = app.session.call(async |client| client.schedule_list(&query).await).await?;
-    app.out.show(&page, view::schedules)?;
+    let mut past = vec![];
+    for schedule in &page.items {
+        past.push(hidden(schedule, app).await?);
+    }
+    app.out.show(&page, |page, look| view::schedules(page, &past, look))?;
     say_more(page.next_cursor.as_deref(), app);
     Ok(())
 }

@@ -31,6 +31,7 @@ pub enum ServersCommand {
     /// Install a streamable HTTP endpoint.
     AddHttp(HttpArgs),
     /// Remove a server and its tools.
+    #[command(visible_alias = "delete")]
     Remove {
         /// The server, by name or id.
         server: String,
@@ -88,7 +89,7 @@ pub(crate) async fn run(command: ServersCommand, app: &mut App) -> Result<(), Fa
     let view = match command {
         ServersCommand::List => {
             let servers = app.session.call(async |client| client.server_list().await).await?;
-            return app.out.show(&servers, |servers, look| render_all(servers, look));
+            return app.out.list(servers, render_all);
         }
         ServersCommand::Remove { server } => return remove(&server, app).await,
         ServersCommand::Get { server } => {

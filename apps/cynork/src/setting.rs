@@ -49,7 +49,7 @@ pub enum SettingsCommand {
         page: HistoryArgs,
     },
     /// Remove a setting. Administrators only.
-    #[command(visible_alias = "unset")]
+    #[command(visible_aliases = ["unset", "delete"])]
     Remove {
         /// The setting.
         key: String,

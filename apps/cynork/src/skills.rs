@@ -60,6 +60,7 @@ pub enum SkillsCommand {
         readers: Readers,
     },
     /// Remove a skill. Of `default` the text of the release comes back.
+    #[command(visible_alias = "remove")]
     Delete {
         /// The skill's id, or `default`.
         #[arg(value_parser = skill)]

@@ -4,6 +4,7 @@
 
 mod accept;
 mod artifacts;
+pub(crate) mod bounds;
 mod create;
 pub(crate) mod input;
 mod logs;
@@ -15,8 +16,10 @@ mod view;
 mod wait;
 mod watch;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use cynode_domain::ids::TaskId;
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::tasks::TaskQuery;
 
@@ -83,9 +86,9 @@ pub struct ListArgs {
     /// Every task, however many there are.
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     all: bool,
-    /// Only tasks with this status: queued, running, completed, failed, canceled, superseded.
-    #[arg(long)]
-    status: Option<String>,
+    /// Only tasks with this status.
+    #[arg(long, value_parser = status_parser())]
+    status: Option<ShownTaskStatus>,
     /// Only tasks of this project, by slug or id.
     #[arg(long)]
     project: Option<String>,
@@ -120,6 +123,12 @@ pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failu
             app.out.show(&rows, |rows, look| view::history(rows, look))
         }
     }
+}
+
+/// Reads a status, and lists the words for it in the help.
+fn status_parser() -> impl TypedValueParser<Value = ShownTaskStatus> {
+    let words = ShownTaskStatus::ALL.iter().map(|status| status.as_str());
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<ShownTaskStatus>())
 }
 
 async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {

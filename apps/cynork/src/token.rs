@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use cynode_domain::ids::TokenId;
 use cynode_wire::auth::{CreateToken, TokenView};
-use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
+use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
 use crate::app::App;
@@ -22,6 +22,7 @@ pub enum TokenCommand {
     /// List your tokens.
     List,
     /// End a token.
+    #[command(visible_aliases = ["remove", "delete"])]
     Revoke {
         /// The token's id, or its name if only one token that works has it.
         token: String,
@@ -57,7 +58,7 @@ async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
 
 async fn list(app: &mut App) -> Result<(), Failure> {
     let items = every_token(app).await?;
-    app.out.show(&Page { items, next_cursor: None }, |page, look| render(&page.items, look))
+    app.out.list(items, render)
 }
 
 async fn revoke(wanted: &str, app: &mut App) -> Result<(), Failure> {

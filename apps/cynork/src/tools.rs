@@ -79,7 +79,7 @@ pub(crate) async fn run(command: ToolsCommand, app: &mut App) -> Result<(), Fail
 async fn list(app: &mut App, wanted: impl Fn(&ToolView) -> bool) -> Result<(), Failure> {
     let mut tools = app.session.call(async |client| client.tool_list().await).await?;
     tools.retain(wanted);
-    app.out.show(&tools, |tools, look| render_all(tools, look))
+    app.out.list(tools, render_all)
 }
 
 async fn set(

@@ -75,7 +75,7 @@ pub struct Cli {
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Try what this process must not be able to do, and print what happened.
-    #[arg(long, hide = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub probe: Option<PathBuf>,
 }

@@ -179,9 +179,11 @@ fn worded(error: &Value) -> Option<McpError> {
     let text = |name: &str| error[name].as_str();
     let (stage, kind, message) = (text("stage")?, text("type")?, text("message")?.to_owned());
     let kind = kind.parse().unwrap_or(ErrorKind::ToolError);
-    Some(match stage.parse().ok()? {
-        Stage::Invoke => McpError::Tool { kind, message },
-        stage => McpError::Refused { stage, kind, message },
+    let stage = stage.parse().ok()?;
+    Some(if stage == Stage::Invoke {
+        McpError::Tool { kind, message }
+    } else {
+        McpError::Refused { stage, kind, message }
     })
 }
 

@@ -17,6 +17,8 @@ use crate::near::{Near, Whole};
 /// Longer than any long poll the server grants, so that the server decides when to answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// What is no address, so that nothing is sent.
+const NOWHERE: &str = "";
 /// How we introduce ourselves.
 pub(crate) const AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
@@ -72,6 +74,10 @@ impl Client {
 
     /// A request to the path made of `segments`, each escaped.
     pub(crate) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
+        // No address can hold such a name: the request would go somewhere else.
+        if segments.iter().any(|name| matches!(*name, "" | "." | "..")) {
+            return self.http.request(method, NOWHERE);
+        }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
@@ -173,6 +179,18 @@ fn refusal(status: u16, body: &[u8], url: &str) -> Error {
     })))
 }
 
+/// What is said about a name that cannot be part of an address.
+fn bad_name() -> Problem {
+    Problem {
+        kind: "about:blank".to_owned(),
+        title: "Bad Request".to_owned(),
+        status: 400,
+        detail: "nothing has that name: a name is not empty, and neither `.` nor `..`".to_owned(),
+        instance: None,
+        errors: vec![],
+    }
+}
+
 /// Reads an answer's JSON body.
 pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Error> {
     let url = response.url().to_string();
@@ -185,6 +203,9 @@ fn parse<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, Error> {
 }
 
 pub(crate) fn unreachable(cause: reqwest::Error) -> Error {
+    if cause.is_builder() && cause.url().is_none() {
+        return Error::Refused(Box::new(bad_name()));
+    }
     let url = cause.url().map(ToString::to_string).unwrap_or_default();
     Error::Unreachable { url, cause: cause.without_url().into() }
 }

@@ -20,10 +20,10 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// The task is closed.
-    #[error("it is {} already", .0.api_name())]
+    #[error("it is {} already", .0.shown())]
     Closed(TaskStatus),
     /// A task that it depends on has not completed.
-    #[error("dependencies not satisfied: \"{name}\" is {}", .status.api_name())]
+    #[error("dependencies not satisfied: \"{name}\" is {}", .status.shown())]
     Dependency {
         /// That task.
         name: String,
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(gate(TaskStatus::Pending, on(TaskStatus::Completed)), Ok(()));
         for status in TaskStatus::ALL.iter().copied().filter(|s| *s != TaskStatus::Completed) {
             let denied = gate(TaskStatus::Pending, on(status)).unwrap_err();
-            let expected = format!("dependencies not satisfied: \"cut\" is {}", status.api_name());
+            let expected = format!("dependencies not satisfied: \"cut\" is {}", status.shown());
             assert_eq!(denied.to_string(), expected);
         }
     }

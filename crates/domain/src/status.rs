@@ -3,10 +3,14 @@
 //! A status may only change through [`TaskStatus::advance`] and its siblings; an illegal move is an
 //! [`IllegalMove`], never a silent overwrite. A status without successors is terminal and stays.
 
+mod shown;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::shown::ShownTaskStatus;
 
 /// A move that the state machine of `machine` does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +46,7 @@ macro_rules! state_machines {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
         pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $wire)] $variant,)*
+            $($(#[$vdoc])* #[serde(rename = $wire)] #[schema(rename = $wire)] $variant,)*
         }
 
         impl $name {
@@ -100,7 +104,7 @@ macro_rules! state_machines {
 }
 
 state_machines! {
-    /// Where a task stands. The API shows `pending` as `queued`.
+    /// Where a task stands, in the words of the database; others see [`ShownTaskStatus`].
     TaskStatus("task") {
         /// Created, and nothing has run yet.
         Pending = "pending" => [Running, Failed, Canceled, Superseded],
@@ -197,29 +201,6 @@ state_machines! {
     }
 }
 
-impl TaskStatus {
-    /// The word the API and the command line show.
-    pub const fn api_name(self) -> &'static str {
-        match self {
-            Self::Pending => "queued",
-            Self::Running | Self::Completed | Self::Failed | Self::Canceled | Self::Superseded => {
-                self.as_str()
-            }
-        }
-    }
-
-    /// Reads the word the API and the command line show.
-    pub fn from_api_name(word: &str) -> Result<Self, UnknownStatus> {
-        Self::ALL.iter().copied().find(|status| status.api_name() == word).ok_or_else(|| {
-            UnknownStatus {
-                machine: "task",
-                word: word.to_owned(),
-                allowed: Self::ALL.iter().map(|s| s.api_name()).collect::<Vec<_>>().join(", "),
-            }
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -277,14 +258,13 @@ mod tests {
 
         assert_eq!(refusal.to_string(), "a task cannot go from completed to running");
     }
-
     #[test]
-    fn an_unknown_word_lists_the_known_ones() {
-        let refusal = TaskStatus::from_api_name("pending").unwrap_err();
+    fn a_word_that_no_machine_knows_lists_the_known_ones() {
+        let refusal = "asleep".parse::<NodeStatus>().unwrap_err();
 
         assert_eq!(
             refusal.to_string(),
-            "\"pending\" is not a task status; use one of: queued, running, completed, failed, canceled, superseded"
+            "\"asleep\" is not a node status; use one of: registered, active, inactive, drained"
         );
     }
 }

@@ -9,7 +9,7 @@ macro_rules! words {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
         pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $wire)] $variant,)*
+            $($(#[$vdoc])* #[serde(rename = $wire)] #[schema(rename = $wire)] $variant,)*
         }
 
         impl $name {

@@ -3,6 +3,7 @@
 //! Invariant: whoever goes away meanwhile changes nothing about a call: it runs beside the request
 //! that asked for it. What is on record and when, [`crate::recorded`] sees to.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use cynode_domain::policy::{ErrorKind, Stage};
@@ -217,8 +218,8 @@ fn judged(call: &Call, tool: &Tool, result: &RawValue) -> Result<Answer, Failure
     Ok(Answer { response: rpc::result(&call.id, &text), error_type })
 }
 
-fn bad_response(why: impl ToString) -> Failure {
-    Failure::new(ErrorKind::BadResponse, why.to_string())
+fn bad_response(why: impl Into<Box<dyn Error>>) -> Failure {
+    Failure::new(ErrorKind::BadResponse, why.into().to_string())
 }
 
 fn check_output(tool: &Tool, value: &Value) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ mod judge;
 mod request;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,12 +21,14 @@ use async_trait::async_trait;
 use cynode_domain::ids::JobId;
 use cynode_runtime::tasks::Tasks as Background;
 use cynode_store::Store;
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs};
+use crate::signals::Topic;
 
 pub use self::judge::Managed;
 
@@ -104,8 +107,8 @@ enum Seat {
     Asking,
     /// An analyst of this process waits or looks.
     Looking,
-    /// An analyst of another orchestrator looks, until then.
-    Elsewhere(Instant),
+    /// An analyst of another orchestrator looks, until then; and how often one was asked for.
+    Elsewhere(Instant, u32),
     /// Nobody will look any more: why, and until when that is remembered.
     GaveUp(String, Instant),
 }
@@ -125,7 +128,7 @@ impl Seat {
     fn is_forgotten(&self, now: Instant) -> bool {
         match self {
             Self::Asking | Self::Looking => false,
-            Self::Elsewhere(until) => *until + REMEMBERED <= now,
+            Self::Elsewhere(until, _) => *until + REMEMBERED <= now,
             Self::GaveUp(_, until) => *until <= now,
         }
     }
@@ -155,6 +158,16 @@ impl Analysts {
     /// Whether prose can be judged at all.
     fn can_judge(&self) -> bool {
         self.options.is_on && self.handoffs.is_configured()
+    }
+
+    /// Does what a seat was taken for. A fault of ours there frees it, as whoever waits for it would wait
+    /// for ever otherwise.
+    async fn seated(&self, job: JobId, work: impl Future<Output = ()>) {
+        if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+            tracing::error!(job.id = %job, "the verification of the job {job} panicked");
+            self.seats().insert(job, Seat::gave_up("its verification failed"));
+            self.signals.send(Topic::Results);
+        }
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<JobId, Seat>> {

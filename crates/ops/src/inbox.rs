@@ -6,8 +6,10 @@
 //! out and another takes the report up. What only a person can answer waits for the person.
 //!
 //! Invariant: that a report is begun is counted before it is. One that fails, or ends whoever deals with
-//! it, is given up after a few times, with the reason on record, and stays in sight as unprocessed.
+//! it, is given up after a few times, with the reason on record, and stays in sight as unprocessed. One
+//! that is in hand when its orchestrator is told to stop is given back, and was not begun.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use cynode_domain::agent::MessageKind;
@@ -20,6 +22,7 @@ use cynode_store::{
     WorkflowStore,
 };
 use cynode_wire::handoff::AgentReportHandoff;
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -80,16 +83,11 @@ impl Inbox {
         }
         let mut listener = self.signals.listen(Topic::Events);
         loop {
-            tokio::select! {
-                () = shutdown.triggered() => return,
-                dealt = self.activate() => {
-                    if let Err(error) = dealt {
-                        tracing::warn!(
-                            error = &error as &dyn std::error::Error,
-                            "reports of agents wait for the project manager"
-                        );
-                    }
-                }
+            if let Err(error) = self.activate_until(&shutdown).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "reports of agents wait for the project manager"
+                );
             }
             tokio::select! {
                 () = shutdown.triggered() => return,
@@ -100,10 +98,27 @@ impl Inbox {
 
     /// Hands over every report that waits and that nobody else deals with.
     pub async fn activate(&self) -> Result<(), HandoffError> {
-        while let Some(report) = self.claim().await? {
-            self.deal(report).await?;
+        self.activate_until(&Shutdown::new()).await
+    }
+
+    async fn activate_until(&self, stop: &Shutdown) -> Result<(), HandoffError> {
+        while !stop.is_triggered()
+            && let Some(report) = self.claim().await?
+        {
+            self.survive(report, stop).await?;
         }
         Ok(())
+    }
+
+    /// Deals with a report. A fault of ours in one of them ends neither the others nor the process; the
+    /// report is taken up again when its claim has run out, a few times.
+    async fn survive(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
+        let id = report.claim.message;
+        let dealt = AssertUnwindSafe(self.deal(report, stop)).catch_unwind().await;
+        dealt.unwrap_or_else(|_| {
+            tracing::error!(message.id = %id, "dealing with the report {id} panicked");
+            Ok(())
+        })
     }
 
     /// The next report, if there is one. Where nothing waits, nothing is written.
@@ -124,7 +139,7 @@ impl Inbox {
             .await
     }
 
-    async fn deal(&self, report: ClaimedReport) -> Result<(), HandoffError> {
+    async fn deal(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
         let ClaimedReport { message, claim, begun } = report;
         if begun > TRIES {
             let why = format!("it was begun {TRIES} times, and nobody came to the end of it");
@@ -139,6 +154,8 @@ impl Inbox {
         // Its task was closed since: nobody claims it any more.
         let Some(subject) = subject else { return Ok(()) };
         let answer = tokio::select! {
+            biased;
+            () = stop.triggered() => return self.put_off(claim, Duration::ZERO, Began::No).await,
             answer = self.handoffs.agent_report(&subject, body) => answer,
             // Whoever has it now hands it over; what is dropped here ends the first handoff.
             lost = self.keep_on(claim) => return lost,

@@ -12,6 +12,7 @@ mod open;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::question::QuestionKind;
+use cynode_domain::status::ShownTaskStatus;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
     PlacementStore, QuestionStore, Sandbox, SandboxStore, Store, Task, TaskStore, Tx, WorkflowStore,
@@ -51,7 +52,7 @@ pub enum SandboxError {
     #[error("the task is {status}: retry its run, or create a task for what is left to do")]
     Closed {
         /// How it closed.
-        status: &'static str,
+        status: ShownTaskStatus,
     },
     /// A person has stopped the task for now, so an agent does nothing in its workspace either.
     #[error("{0}")]
@@ -106,7 +107,7 @@ async fn open_task(
     let unknown = || TaskError::NotFound(task.to_string());
     let task = tx.task_lock(task).await?.ok_or_else(unknown)?;
     if task.status.is_terminal() {
-        return Err(SandboxError::Closed { status: task.status.api_name() });
+        return Err(SandboxError::Closed { status: task.status.shown() });
     }
     tx.task_lock_jobs(task.asked.id).await?;
     let run = tx.run_of_task(task.asked.id).await?.ok_or_else(|| {

@@ -157,7 +157,8 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
         ended.push(job.asked.id);
     }
     tx.note_forget_ended().await?;
-    let is_claimable = tx.run_next().await?.is_some();
+    // A runner that asks meanwhile is not told that there is nothing to do.
+    let is_claimable = tx.run_is_next().await?;
     tx.agent_token_forget(now - TOKENS_KEPT).await?;
     if is_revoked {
         tx.policy_touch().await?;

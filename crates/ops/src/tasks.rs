@@ -13,7 +13,7 @@ mod update;
 
 use cynode_domain::criteria::Weakening;
 use cynode_domain::ids::TaskId;
-use cynode_domain::status::{NodeStatus, TaskStatus};
+use cynode_domain::status::{NodeStatus, ShownTaskStatus, TaskStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
     JobStore, NewEvent, NodeStore, PlacementStore, QuestionStore, Store, Task, TaskStore, Tx,
@@ -42,7 +42,7 @@ pub enum TaskError {
     #[error("the task is {status} already")]
     Closed {
         /// How it closed.
-        status: &'static str,
+        status: ShownTaskStatus,
     },
     /// A task it would wait for can never complete.
     #[error("task \"{name}\" is {status}: a task that depends on it would never start")]
@@ -50,7 +50,7 @@ pub enum TaskError {
         /// The task.
         name: String,
         /// How it closed.
-        status: &'static str,
+        status: ShownTaskStatus,
     },
     /// The tasks would wait for each other for ever.
     #[error("\"{task}\" and \"{on}\" would wait for each other: leave this dependency out")]
@@ -163,7 +163,7 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
     Ok(TaskView {
         id: task.asked.id,
         task_name: task.asked.name,
-        status: task.status.api_name().to_owned(),
+        status: task.status.shown(),
         closed: task.status.is_terminal(),
         project_id: task.asked.project,
         run_id,
@@ -202,7 +202,7 @@ async fn blocked_reason(tx: &mut Tx, depends_on: &[TaskId]) -> Result<Option<Str
         if let Some(on) = on.filter(|on| on.status.is_terminal())
             && on.status != TaskStatus::Completed
         {
-            let (name, status) = (on.asked.name, on.status.api_name());
+            let (name, status) = (on.asked.name, on.status.shown());
             return Ok(Some(format!("it depends on \"{name}\", which is {status}")));
         }
     }

@@ -29,6 +29,7 @@ mod groups;
 mod inferences;
 mod job_memory;
 mod jobs;
+mod kept_execs;
 mod leases;
 mod ledger;
 mod many;
@@ -91,6 +92,7 @@ pub use inferences::{
 };
 pub use job_memory::{MemoryStore, Note, NoteTotals};
 pub use jobs::{Job, JobStore, NewJob};
+pub use kept_execs::{KeepExecs, KeptExecStore};
 pub use leases::{Fenced, HolderStore, Lease, LeaseStore, Waiting};
 pub use ledger::Entry;
 pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
@@ -108,7 +110,8 @@ pub use runs::{PastTransition, RecordedRun, RunStore};
 pub use sandboxes::{ExecCounts, Sandbox, SandboxStore};
 pub use schedule_due::{DueSchedule, DueStore, ScheduleAhead};
 pub use schedule_runs::{
-    NewScheduleRun, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduledTask, ScheduledTaskStore,
+    NewScheduleRun, PutOff, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduledTask,
+    ScheduledTaskStore,
 };
 pub use schedules::{Schedule, ScheduleStore};
 pub use sessions::{ApiToken, Session, SessionStore};

@@ -111,6 +111,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0020_token_origin.sql"),
         sqlite: include_str!("../migrations/sqlite/0020_token_origin.sql"),
     },
+    Migration {
+        version: 21,
+        postgres: include_str!("../migrations/postgres/0021_kept.sql"),
+        sqlite: include_str!("../migrations/sqlite/0021_kept.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

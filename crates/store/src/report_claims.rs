@@ -109,6 +109,9 @@ impl ReportClaimStore for Tx {
                            AND e.processed_at IS NULL AND e.claimed_until > cynode_now())
                        ORDER BY m.id LIMIT 1 /*pg FOR UPDATE OF m SKIP LOCKED */)
                    RETURNING *";
+        // Of two who look at once, the second has to see what the first one claimed: it would take the
+        // next report of the same task otherwise. SQLite has one writer and reads the lock as a comment.
+        self.rows("SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299002) */", &[]).await?;
         let [first, second] = others;
         self.row(sql, params![lease_ms, first, second]).await?.as_ref().map(claimed).transpose()
     }

@@ -58,14 +58,6 @@ pub trait SandboxStore {
     async fn exec_list(&mut self, sandbox: JobId, limit: u32) -> Result<Vec<JobId>, Error>;
     /// How many jobs a run has at this step, which is the one that stands for commands.
     async fn exec_counts(&mut self, run: RunId, step_index: u32) -> Result<ExecCounts, Error>;
-    /// Forgets what was run and what came of it, for ended jobs of a run at this step up to an
-    /// attempt. That they were there and how they ended in a word stays.
-    async fn exec_forget(
-        &mut self,
-        run: RunId,
-        step_index: u32,
-        last_attempt: u32,
-    ) -> Result<(), Error>;
 }
 
 #[async_trait]
@@ -127,23 +119,6 @@ impl SandboxStore for Tx {
             return Ok(ExecCounts::default());
         };
         Ok(ExecCounts { highest: row.count("highest")?, open: row.count("open_now")? })
-    }
-
-    async fn exec_forget(
-        &mut self,
-        run: RunId,
-        step_index: u32,
-        last_attempt: u32,
-    ) -> Result<(), Error> {
-        let sql = "DELETE FROM job_logs WHERE job_id IN (SELECT id FROM jobs
-                   WHERE run_id = $1 AND step_index = $2 AND attempt <= $3 AND closed
-                   AND CAST(payload AS text) <> '{}')";
-        self.execute(sql, params![run, step_index, last_attempt]).await?;
-        let sql = "UPDATE jobs SET payload = $4, result = NULL
-                   WHERE run_id = $1 AND step_index = $2 AND attempt <= $3 AND closed
-                   AND CAST(payload AS text) <> '{}'";
-        let nothing = serde_json::json!({});
-        self.execute(sql, params![run, step_index, last_attempt, &nothing]).await.map(drop)
     }
 }
 

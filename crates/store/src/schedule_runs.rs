@@ -35,6 +35,8 @@ pub struct ScheduleRun {
     pub failures: u32,
     /// How often it was put off because nobody was there.
     pub put_off: u32,
+    /// How often it was given back by somebody who had to stop.
+    pub given_back: u32,
     /// When its tasks were made, if they were made all at once.
     pub made_at: Option<DateTime<Utc>>,
     /// When it was noticed.
@@ -46,7 +48,7 @@ pub struct ScheduleRun {
 impl ScheduleRun {
     /// How often it was claimed before by somebody who recorded nothing: who died of it, most likely.
     pub fn lost(&self) -> u32 {
-        let recorded = self.failures.saturating_add(self.put_off);
+        let recorded = self.failures.saturating_add(self.put_off).saturating_add(self.given_back);
         self.attempts.saturating_sub(1).saturating_sub(recorded)
     }
 }
@@ -73,6 +75,17 @@ pub struct ScheduleClaim {
     pub run: ScheduleRunId,
     /// How often it had been claimed with this claim.
     pub attempt: u32,
+}
+
+/// Why a claim is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOff {
+    /// Nobody was there to do it.
+    Away,
+    /// Somebody began, and failed.
+    Failed,
+    /// Whoever had it had to stop: that says nothing of the run.
+    GivenBack,
 }
 
 /// A task that was made for a run.
@@ -119,13 +132,13 @@ pub trait ScheduleRunStore {
         status: ScheduleRunStatus,
         lease_ms: i64,
     ) -> Result<bool, Error>;
-    /// Gives a claim up for so many milliseconds, says why and whether that counts as a failure; false
-    /// if the claim is lost.
+    /// Gives a claim up for so many milliseconds, says why and as what it counts; false if the claim is
+    /// lost.
     async fn schedule_run_retry(
         &mut self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        (why, is_failure): (&str, bool),
+        (why, counts): (&str, PutOff),
     ) -> Result<bool, Error>;
     /// Ends a run; false if the claim is lost.
     async fn schedule_run_end(
@@ -245,14 +258,25 @@ impl ScheduleRunStore for Tx {
         &mut self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        (why, is_failure): (&str, bool),
+        (why, counts): (&str, PutOff),
     ) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4),
                    summary = $5, failures = failures + CASE WHEN $6 THEN 1 ELSE 0 END,
-                   put_off = put_off + CASE WHEN $6 THEN 0 ELSE 1 END
+                   put_off = put_off + CASE WHEN $7 THEN 1 ELSE 0 END,
+                   given_back = given_back + CASE WHEN $8 THEN 1 ELSE 0 END
                    WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
         let waiting = ScheduleRunStatus::Claimed.as_str();
-        let params = params![claim.run, claim.attempt, waiting, wait_ms, why, is_failure];
+        let is = |other| counts == other;
+        let params = params![
+            claim.run,
+            claim.attempt,
+            waiting,
+            wait_ms,
+            why,
+            is(PutOff::Failed),
+            is(PutOff::Away),
+            is(PutOff::GivenBack),
+        ];
         Ok(self.execute(sql, params).await? == 1)
     }
 
@@ -317,6 +341,7 @@ fn run(row: &Row) -> Result<ScheduleRun, Error> {
         attempts: row.count("attempts")?,
         failures: row.count("failures")?,
         put_off: row.count("put_off")?,
+        given_back: row.count("given_back")?,
         made_at: row.get("made_at")?,
         created_at: row.get("created_at")?,
         ended_at: row.get("ended_at")?,

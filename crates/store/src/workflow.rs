@@ -115,6 +115,8 @@ pub trait WorkflowStore {
     /// locked, and skipped by others, until the transaction ends. Somebody may have been granted its
     /// lease a moment before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
     async fn run_next(&mut self) -> Result<Option<Run>, Error>;
+    /// Whether there is a run for [`WorkflowStore::run_next`]. It is kept from nobody.
+    async fn run_is_next(&mut self) -> Result<bool, Error>;
     /// Hands runs to a runner, oldest first; task and run are running from here on.
     async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error>;
     /// Notes that a runner was granted a run, as [`WorkflowStore::run_claim`] does; `started` is
@@ -197,6 +199,10 @@ impl WorkflowStore for Tx {
 
     async fn run_next(&mut self) -> Result<Option<Run>, Error> {
         claim::next(self, Versions::ANY).await
+    }
+
+    async fn run_is_next(&mut self) -> Result<bool, Error> {
+        claim::is_next(self, Versions::ANY).await
     }
 
     async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error> {

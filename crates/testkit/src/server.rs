@@ -82,9 +82,12 @@ impl Server {
         format!("postgres://{USER}@{}/{database}", percent_encoded(&self.sockets()))
     }
 
+    /// Whether there is a server. One that is not there says so at once; one that a busy machine keeps
+    /// from answering is waited for, because whoever takes it for dead ends it for all others.
     fn answers(&self) -> bool {
         let mut ready = self.tools.postgres("pg_isready");
-        ready.arg("-q").arg("-h").arg(self.sockets()).args(["-d", "postgres", "-U", USER]);
+        ready.args(["-q", "-t", "60"]).arg("-h").arg(self.sockets());
+        ready.args(["-d", "postgres", "-U", USER]);
         run(&mut ready).is_ok()
     }
 

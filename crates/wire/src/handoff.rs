@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::policy::AgentType;
+use cynode_domain::status::ShownTaskStatus;
 use serde::{Deserialize, Serialize};
 
 pub use self::bodies::{
@@ -188,7 +189,7 @@ pub struct TaskFacts {
     /// Its name.
     pub name: String,
     /// Where it stands.
-    pub status: String,
+    pub status: ShownTaskStatus,
     /// What was asked for.
     pub prompt: String,
     /// What must be true of the result.

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::schedule::{IfMissed, Overlap, ScheduleRunStatus};
+use cynode_domain::status::ShownTaskStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::page::PageQuery;
@@ -189,5 +190,5 @@ pub struct ScheduledTaskView {
     /// Its name.
     pub name: String,
     /// Where it stands now.
-    pub status: String,
+    pub status: ShownTaskStatus,
 }

@@ -5,6 +5,7 @@ use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
+use cynode_domain::status::ShownTaskStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::JobView;
@@ -109,7 +110,7 @@ pub struct TaskQuery {
     pub cursor: Option<String>,
     /// Only tasks with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
+    pub status: Option<ShownTaskStatus>,
     /// Only tasks of this project, by id or slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
@@ -130,7 +131,7 @@ pub struct TaskView {
     /// The task's name, unique for its creator.
     pub task_name: String,
     /// `queued`, `running`, `completed`, `failed`, `canceled` or `superseded`.
-    pub status: String,
+    pub status: ShownTaskStatus,
     /// Whether nothing more will happen.
     pub closed: bool,
     /// The project it belongs to.
@@ -172,7 +173,7 @@ pub struct ResultView {
     /// The task.
     pub task_id: TaskId,
     /// Its status, as in [`TaskView::status`].
-    pub status: String,
+    pub status: ShownTaskStatus,
     /// What came of it, once closed.
     pub summary: Option<String>,
     /// Every job, in the order they were made.

@@ -54,7 +54,7 @@ async fn hundreds_of_tasks_survive_a_minute_of_chaos_and_none_is_lost_or_doubled
     let begun = Instant::now();
     for task in &tasks {
         let view = fleet.closed(&clients[0], *task).await;
-        assert_eq!(view.status, "completed", "{view:#?}\n{}", fleet.log());
+        assert_eq!(view.status.as_str(), "completed", "{view:#?}\n{}", fleet.log());
     }
     println!("all {} tasks closed {:?} after the last blow", tasks.len(), begun.elapsed());
     assert_none_is_lost_or_doubled(&fleet, &clients[0], &tasks).await;

@@ -91,7 +91,7 @@ async fn ask_for_a_task(system: &System) {
     let told = system.cynork(&["chat", "-m", &format!("status of {name}")]).fine();
 
     assert!(asked.stdout.contains(&name), "{asked:?}");
-    assert_eq!(view.status, "completed");
+    assert_eq!(view.status.as_str(), "completed");
     assert!(told.stdout.contains("completed"), "{told:?}");
 }
 

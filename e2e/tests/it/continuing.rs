@@ -44,7 +44,7 @@ async fn an_interrupted_step_runs_again_once_a_person_says_so() {
     system.cynork(&["run", "answer", &name, "--yes"]).fine();
 
     let view = closed(&system.client, id, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(runs(&system.data_dir().join("node"), id, 1), 2);
     let why = explained(&system, &view);
     assert!(why.contains("how it goes on: admin said that it runs again"), "{why}");
@@ -59,7 +59,7 @@ async fn an_interrupted_step_runs_again_by_itself_if_a_preference_says_so() {
 
     let view = closed(&system.client, id, PATIENCE).await;
 
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(runs(&system.data_dir().join("node"), id, 1), 2);
 }
 
@@ -119,7 +119,7 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
 
     let view = closed(&system.client, id, PATIENCE).await;
 
-    assert_eq!(view.status, "failed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     assert_eq!(view.acceptance_criteria.len(), 1, "{view:#?}");
     assert!(view.summary.unwrap().contains("standard output does not match goodbye"));
 }

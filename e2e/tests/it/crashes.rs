@@ -38,7 +38,7 @@ async fn a_job_whose_own_supervisor_is_killed_is_reported_as_interrupted() {
 
     let view = closed(&system.client, task, PATIENCE).await;
     let summary = view.summary.unwrap();
-    assert_eq!(view.status, "failed");
+    assert_eq!(view.status.as_str(), "failed");
     assert!(summary.contains("interrupted: its supervisor ended without a result"), "{summary}");
     assert_eq!(runs(&state, task, 1), 1);
 }

@@ -50,7 +50,7 @@ async fn a_full_disk_is_a_loud_refusal_and_loses_nothing_that_was_acknowledged()
     assert_eq!(query(&fleet.database(), "PRAGMA integrity_check").await, [["ok"]]);
     fleet.add_runner("runner", &url, LEASE);
     fleet.add_node(NODE, &url).await;
-    assert_eq!(fleet.closed(&client, first).await.status, "completed");
+    assert_eq!(fleet.closed(&client, first).await.status.as_str(), "completed");
 }
 
 /// Hands in tasks until there is no room; which were acknowledged, and what was said to the next.
@@ -106,7 +106,7 @@ async fn a_torn_journal_is_rolled_back_to_whole_transitions() {
 
     fleet.start(ORCHESTRATOR);
     for task in tasks {
-        assert_eq!(fleet.closed(&client, task).await.status, "completed");
+        assert_eq!(fleet.closed(&client, task).await.status.as_str(), "completed");
         let id = task.to_string();
         assert_is_a_path(&patiently(async || client.task_history(&id).await).await);
     }

@@ -67,7 +67,7 @@ impl End {
         let state = store.read(move |tx| Box::pin(async move { tx.state_at(run, last).await }));
         let jobs = result.jobs.into_iter();
         Self {
-            status: task.status.clone(),
+            status: task.status.to_string(),
             summary: task.summary.clone(),
             path: history.into_iter().map(|row| (row.node, row.edge, row.step_index)).collect(),
             jobs: jobs.map(|j| (j.step_index, j.attempt, j.result.map(|r| r.ending))).collect(),

@@ -55,7 +55,7 @@ async fn resumed(mut fleet: Fleet) {
     for (name, status) in TASKS {
         let task = patiently(async || client.task_get(name).await).await;
         let view = fleet.closed(&client, task.id).await;
-        assert_eq!(view.status, status, "{view:#?}");
+        assert_eq!(view.status.as_str(), status, "{view:#?}");
         if status != "canceled" {
             assert_is_a_path(&patiently(async || client.task_history(name).await).await);
         }

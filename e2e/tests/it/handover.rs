@@ -36,7 +36,7 @@ async fn a_job_outlives_its_killed_node_and_is_delivered_once() {
     .await;
     assert_eq!((shims.len(), system.shims()), (1, shims), "the job's supervisor changed");
     let view = closed(&system.client, task, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let result = system.client.task_result(&task.to_string()).await.unwrap();
     let [job] = &result.jobs[..] else { panic!("{result:#?}") };
     assert_eq!(job.attempt, 1);
@@ -79,7 +79,7 @@ async fn a_killed_runner_whose_end_was_seen_leaves_its_tasks_to_the_next_at_once
     send(system.role("runner").await, Signal::SIGKILL);
 
     let view = closed(&system.client, task, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert!(killed.elapsed() < lease, "the task waited for the lease");
     assert_eq!(runs(&system.data_dir().join("node"), task, 1), 1);
 }
@@ -94,7 +94,7 @@ async fn a_stopped_node_reports_its_jobs_as_interrupted() {
 
     let view = closed(&system.client, task, PATIENCE).await;
     let summary = view.summary.unwrap();
-    assert_eq!(view.status, "failed");
+    assert_eq!(view.status.as_str(), "failed");
     assert!(summary.contains("interrupted: the node was stopped"), "{summary}");
     assert!(summary.contains("not run again"), "{summary}");
     assert_eq!(runs(&system.data_dir().join("node"), task, 1), 1);
@@ -113,6 +113,6 @@ async fn an_interrupted_job_that_may_be_repeated_is_run_again() {
     send(system.role("node").await, Signal::SIGTERM);
 
     let view = closed(&system.client, task, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(runs(&system.data_dir().join("node"), task, 1), 2);
 }

@@ -88,7 +88,7 @@ async fn work_runs_on_the_node_that_the_project_manager_chooses_and_without_it_b
 
     let chosen = create(&system.client, commands(&["echo here"])).await;
     let view = closed(&system.client, chosen, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(place(&system, chosen).await, SECOND);
     let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
     assert!(why.contains("a preference names it"), "{why}");
@@ -99,14 +99,14 @@ async fn work_runs_on_the_node_that_the_project_manager_chooses_and_without_it_b
     let ruled = create(&system.client, commands(&["echo there"])).await;
     let view = closed(&system.client, ruled, PATIENCE).await;
     send(manager, Signal::SIGCONT);
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
     assert!(why.contains("in the project manager's place"), "{why}");
 
     send(system.role("pma").await, Signal::SIGKILL);
     let killed = create(&system.client, commands(&["echo everywhere"])).await;
     let view = closed(&system.client, killed, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
 }
 
 struct Sandbox<'a> {
@@ -170,7 +170,7 @@ async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step
     let put = sandbox.call("sandbox.put_file", go).await;
     assert_eq!(put["size_bytes"], 5, "{put:#}");
     let view = closed(&system.client, task, PATIENCE).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let logs = system.client.task_logs(&task.to_string(), &LogQuery::default()).await.unwrap();
     assert_eq!(logs.stdout, "went\n", "what the manager looked at is no output of the task");
     let late = sandbox.call("sandbox.exec", json!({ "command": "true" })).await;

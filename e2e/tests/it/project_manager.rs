@@ -88,7 +88,7 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
 
     let view = done(&system, with_prose(prompt("Greet the world"), "it greets")).await;
 
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let result = system.client.task_result(&view.id.to_string()).await.unwrap();
     assert_eq!(result.jobs.len(), 2, "{result:#?}");
     let found = findings(&system, view.id).await;
@@ -117,9 +117,46 @@ async fn what_an_analyst_fails_is_not_accepted() {
 
     let view = done(&system, with_prose(commands(&["echo hello"]), "it sings")).await;
 
-    assert_eq!(view.status, "failed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     let found = findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
+}
+
+#[tokio::test]
+async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
+    let provider = ScriptedProvider::start();
+    provider.when(JUDGING, judged("needs_clarification"));
+    let system = system(&provider).await;
+    let said = |word: &str| with_prose(commands(&[&format!("echo {word}")]), "it sounds right");
+    let (good, bad) =
+        (create(&system.client, said("hello")).await, create(&system.client, said("hm")).await);
+
+    for task in [good, bad] {
+        let name = task.to_string();
+        let asked = eventually("a question", PATIENCE, || {
+            let shown = system.cynork(&["run", "show", &name]).stdout;
+            shown.contains("the analyst could not tell").then_some(shown)
+        })
+        .await;
+        assert!(asked.contains("it sounds right: as seen"), "{asked}");
+    }
+    // Nobody has to stay for the answer: whoever takes the run up later hears it.
+    for role in ["runner", "pma"] {
+        send(system.role(role).await, Signal::SIGKILL);
+    }
+    system.cynork(&["run", "answer", &good.to_string(), "--yes"]).fine();
+    system.cynork(&["run", "answer", &bad.to_string(), "--no", "-m", "too short"]).fine();
+
+    let accepted = closed(&system.client, good, 2 * PATIENCE).await;
+    let refused = closed(&system.client, bad, 2 * PATIENCE).await;
+    assert_eq!(accepted.status.as_str(), "completed", "{accepted:#?}");
+    assert_eq!(refused.status.as_str(), "failed", "{refused:#?}");
+    assert!(refused.summary.unwrap().contains("too short"));
+    for task in [good, bad] {
+        let found = findings(&system, task).await;
+        let asks = |one: &&Value| one["status"] == "needs_clarification";
+        assert_eq!(found.iter().filter(asks).count(), 1, "{found:#?}");
+    }
 }
 
 #[tokio::test]
@@ -137,7 +174,7 @@ async fn a_project_manager_killed_while_it_plans_is_asked_again() {
     let view = closed(&system.client, task, 2 * PATIENCE).await;
 
     assert_ne!(system.role("pma").await, first);
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
 }
 
 #[tokio::test]
@@ -147,7 +184,7 @@ async fn without_a_model_a_prompt_waits_for_a_person_and_prose_stays_unchecked()
     let waiting = create(&system.client, prompt("Make the world a better place")).await;
     let view = done(&system, with_prose(commands(&["echo hello"]), "it greets")).await;
 
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert!(view.summary.unwrap().contains("1 criterion in prose was not checked"));
     let id = waiting.to_string();
     eventually("a question", PATIENCE, || {

@@ -60,7 +60,7 @@ async fn no_secret_in_a_criterion_or_printed_by_a_job_is_told_to_a_model() {
     let task = create(&system.client, body).await;
     let view = closed(&system.client, task, PATIENCE).await;
 
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let result = system.client.task_result(&task.to_string()).await.unwrap();
     let printed = &result.jobs[0].result.as_ref().unwrap().stdout;
     assert!(planted_secrets().iter().any(|secret| printed.contains(&secret.needle)), "{printed}");

@@ -108,7 +108,7 @@ async fn two_runners_and_two_nodes_share_the_work_of_one_orchestrator() {
     let mut nodes = BTreeSet::new();
     for (number, task) in tasks.into_iter().enumerate() {
         let view = closed(&client, task, PATIENCE).await;
-        assert_eq!(view.status, "completed", "{view:#?}");
+        assert_eq!(view.status.as_str(), "completed", "{view:#?}");
         let result = client.task_result(&task.to_string()).await.unwrap();
         let [job] = &result.jobs[..] else { panic!("{result:#?}") };
         assert_eq!(job.result.as_ref().unwrap().stdout, format!("{number}\n"));

@@ -102,7 +102,7 @@ pub(crate) async fn assert_ran_once(
     let id = task.id.to_string();
     assert_is_a_path(&patiently(async || client.task_history(&id).await).await);
     let counts: Vec<usize> = (1..=STEPS).map(|step| runs(node_state, task.id, step)).collect();
-    if task.status == "completed" {
+    if task.status.as_str() == "completed" {
         assert_eq!(counts, [1; STEPS as usize], "{task:#?}");
         assert_results_are_whole(client, &id).await;
         return;

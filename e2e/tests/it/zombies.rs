@@ -94,7 +94,7 @@ async fn a_request_that_arrives_after_the_lease_of_its_sender_changes_nothing() 
 /// Waits until another runner has brought the task to its end; every row that it left.
 async fn taken_over(fleet: &mut Fleet, client: &Client, task: TaskId) -> Vec<Vec<String>> {
     let view = fleet.closed(client, task).await;
-    assert_eq!(view.status, "completed", "{view:#?}");
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let id = task.to_string();
     assert_is_a_path(&patiently(async || client.task_history(&id).await).await);
     let counts = [1, 2].map(|step| runs(&fleet.node_state(NODE), task, step));
@@ -135,5 +135,5 @@ async fn gave_up(fleet: &Fleet, said: usize) {
 /// The woken runner is as good as any: it drives the next task.
 async fn works_again(fleet: &mut Fleet, client: &Client) {
     let task = create(client, commands(&["true"])).await;
-    assert_eq!(fleet.closed(client, task).await.status, "completed");
+    assert_eq!(fleet.closed(client, task).await.status.as_str(), "completed");
 }

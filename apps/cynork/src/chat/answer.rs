@@ -4,6 +4,7 @@ use cynode_client::ChatPieces;
 use cynode_wire::openai::{ChatChunk, ChatRequest};
 
 use super::Conversation;
+use super::wrap::Wrap;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Out;
@@ -26,15 +27,17 @@ pub(super) async fn print(
     let project = conversation.project.as_deref();
     let out = app.out;
     let mut text = String::new();
+    let mut wrap = Wrap::new(out.look().width);
     let outcome = tokio::select! {
         outcome = async {
             let mut pieces =
                 app.session.call(async |client| client.chat_stream(project, request).await).await?;
             let url = app.session.gateway_url().to_owned();
-            relay(&mut pieces, &url, &mut text, out).await
+            relay(&mut pieces, &url, (&mut text, &mut wrap), out).await
         } => outcome.map(|()| true),
         _ = tokio::signal::ctrl_c() => Ok(false),
     };
+    out.prose(&wrap.finish())?;
     // What follows begins on a line of its own, also after an answer that broke off.
     if !text.is_empty() && !text.ends_with('\n') {
         out.data("\n")?;
@@ -45,15 +48,16 @@ pub(super) async fn print(
 async fn relay(
     pieces: &mut ChatPieces,
     url: &str,
-    text: &mut String,
+    (text, wrap): (&mut String, &mut Wrap),
     out: Out,
 ) -> Result<(), Failure> {
     while let Some(piece) = pieces.next().await.map_err(|error| Failure::of_call(error, url))? {
         if let Some(tool) = tool_of(&piece) {
+            out.prose(&wrap.finish())?;
             out.say(&out.paint(2, &table::harmless(&tool)));
         }
         text.push_str(piece.text());
-        out.prose(piece.text())?;
+        out.prose(&wrap.push(piece.text()))?;
     }
     Ok(())
 }

@@ -7,7 +7,8 @@ pub(super) const HELP: &str = "\
 /project [NAME]    in which project
 /new [TITLE]       begin a new thread
 /threads           your threads
-/history           what was said in the thread
+/thread ID         what was said in one of them
+/history           what was said in the present thread
 /quit              leave; Ctrl-D does the same
 Ctrl-C stops an answer. A line that ends with \\ goes on in the next one.";
 
@@ -22,6 +23,7 @@ pub(super) enum Typed {
     Project(Option<String>),
     New(Option<String>),
     Threads,
+    Thread(Option<String>),
     History,
     Quit,
     Unknown(String),
@@ -47,6 +49,7 @@ pub(super) fn read(text: &str) -> Typed {
         "project" => Typed::Project(rest),
         "new" => Typed::New(rest),
         "threads" => Typed::Threads,
+        "thread" => Typed::Thread(rest),
         "history" => Typed::History,
         "quit" | "exit" | "q" => Typed::Quit,
         name => Typed::Unknown(name.to_owned()),
@@ -67,6 +70,7 @@ mod tests {
             ("/model", Typed::Model(None)),
             ("/model  local/tiny ", Typed::Model(Some("local/tiny".to_owned()))),
             ("/new about looms", Typed::New(Some("about looms".to_owned()))),
+            ("/thread 01a1", Typed::Thread(Some("01a1".to_owned()))),
             ("/q", Typed::Quit),
             ("/dance", Typed::Unknown("dance".to_owned())),
         ];

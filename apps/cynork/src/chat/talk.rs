@@ -2,18 +2,22 @@
 
 use std::io::{self, BufRead as _};
 
+use cynode_domain::ids::ThreadId;
 use cynode_wire::page::PageQuery;
 use cynode_wire::threads::{CreateThread, ThreadMessageView, ThreadQuery, ThreadView};
 use tokio::sync::mpsc;
 
 use super::answer::{self, Ending};
 use super::slash::{self, HELP, Typed};
+use super::wrap::Wrap;
 use super::{Conversation, MANAGER};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Look;
 use crate::{age, table};
 
+/// The role of whoever asks.
+const USER: &str = "user";
 /// What everybody calls their own default project.
 const DEFAULT_PROJECT: &str = "default";
 
@@ -66,7 +70,15 @@ async fn obey(typed: Typed, conversation: &mut Conversation, app: &mut App) -> R
         }
         Typed::New(title) => begin_thread(conversation, title, app).await?,
         Typed::Threads => threads(conversation, app).await?,
-        Typed::History => history(conversation, app).await?,
+        Typed::Thread(None) => app.out.say("which one? /threads lists their ids"),
+        Typed::Thread(Some(id)) => match id.parse() {
+            Ok(thread) => history(thread, app).await?,
+            Err(_) => app.out.say(&format!("\"{id}\" is no id of a thread; /threads lists them")),
+        },
+        Typed::History => match list(conversation, 1, app).await?.into_iter().next() {
+            Some(thread) => history(thread.id, app).await?,
+            None => app.out.say("nothing was said yet"),
+        },
         Typed::Unknown(name) => {
             app.out.say(&format!("there is no /{name}; /help lists what there is"));
         }
@@ -160,34 +172,42 @@ async fn threads(conversation: &Conversation, app: &mut App) -> Result<(), Failu
     app.out.data(table::rows(&["THREAD", "TITLE", "LAST SAID"], rows, look) + "\n")
 }
 
-async fn history(conversation: &Conversation, app: &mut App) -> Result<(), Failure> {
-    let Some(thread) = list(conversation, 1, app).await?.into_iter().next() else {
-        app.out.say("nothing was said yet");
-        return Ok(());
-    };
+/// Shows what was said in a thread, oldest first.
+async fn history(thread: ThreadId, app: &mut App) -> Result<(), Failure> {
     let mut query = PageQuery { limit: Some(200), cursor: None };
+    let mut said: Vec<ThreadMessageView> = vec![];
     loop {
-        let page = app
-            .session
-            .call(async |client| client.thread_messages(thread.id, &query).await)
-            .await?;
-        if page.items.is_empty() && query.cursor.is_none() {
-            app.out.say("nothing was said in this thread yet");
-        }
-        for message in &page.items {
-            app.out.prose(&line(message, app.out.look()))?;
-        }
+        let page =
+            app.session.call(async |client| client.thread_messages(thread, &query).await).await?;
+        said.extend(page.items);
         query.cursor = page.next_cursor;
         if query.cursor.is_none() {
-            return Ok(());
+            break;
         }
     }
+    if said.is_empty() {
+        app.out.say("nothing was said in this thread yet");
+    }
+    let look = app.out.look();
+    for (index, message) in said.iter().enumerate() {
+        let mut wrap = Wrap::new(look.width);
+        let text = wrap.push(&line(message, said.get(index + 1), look)) + &wrap.finish();
+        app.out.prose(&text)?;
+    }
+    Ok(())
 }
 
-fn line(message: &ThreadMessageView, look: Look) -> String {
-    let cut = if message.is_partial { " (cut off)" } else { "" };
+/// One message with its head. A question after which nobody else spoke was not answered.
+fn line(message: &ThreadMessageView, next: Option<&ThreadMessageView>, look: Look) -> String {
+    let is_question = message.role == USER;
+    let note = match next {
+        _ if message.is_partial => " (cut off)",
+        Some(next) if is_question && next.role == USER => " (not answered)",
+        None if is_question => " (no answer yet)",
+        Some(_) | None => "",
+    };
     let when = age::ago(look.now, message.created_at);
-    format!("{}{cut}, {when}:\n{}\n\n", message.role, message.content.trim_end())
+    format!("{}{note}, {when}:\n{}\n\n", message.role, message.content.trim_end())
 }
 
 /// Lines as they are typed, read beside everything else: nothing can be awaited on a terminal.
@@ -207,4 +227,32 @@ fn typed_lines() -> mpsc::Receiver<String> {
         }
     });
     receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(role: &str) -> ThreadMessageView {
+        serde_json::from_value(json!({
+            "id": "0193a4b2-0000-7000-8000-000000000001", "role": role, "content": "hi",
+            "is_partial": false, "metadata": {}, "created_at": "1970-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_question_that_was_not_answered_is_marked() {
+        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let (user, assistant) = (message("user"), message("assistant"));
+        let head = |next| line(&user, next, look).lines().next().unwrap().to_owned();
+
+        assert!(head(Some(&user)).starts_with("user (not answered), "));
+        assert!(head(None).starts_with("user (no answer yet), "));
+        assert!(head(Some(&assistant)).starts_with("user, "));
+        assert!(line(&assistant, None, look).starts_with("assistant, "));
+    }
 }

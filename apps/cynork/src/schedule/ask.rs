@@ -9,6 +9,7 @@ use cynode_wire::tasks::CreateTask;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::task::bounds::Bounds;
 use crate::task::input::{self, Purpose};
 use crate::task::span;
 
@@ -46,9 +47,12 @@ pub(super) struct What {
     /// The script of the task that is made.
     #[arg(short, long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// How long each step of the task may run, such as 5m [default: 1h].
-    #[arg(long, value_name = "TIME", value_parser = span::parse, conflicts_with = "prompt")]
-    timeout: Option<u32>,
+    /// The worker node that all of the task runs on; when absent, the project manager chooses where
+    /// several could.
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// What becomes of times that are missed, and of those that come too soon.
@@ -112,7 +116,7 @@ fn with_zone(text: &str) -> Option<(String, String)> {
 }
 
 impl What {
-    pub(super) fn asked(&self) -> Result<Payload, Failure> {
+    pub(super) fn asked(self) -> Result<Payload, Failure> {
         let work = if let Some(path) = &self.script {
             let text = input::read_text(path, Purpose::Script)?;
             json!({ "input_mode": "script", "prompt": text })
@@ -122,15 +126,17 @@ impl What {
             json!({ "input_mode": "commands", "commands": self.command })
         };
         if work.is_null() {
-            if self.timeout.is_some() {
-                let why = "--timeout bounds a task: add --command or --script";
+            if self.node.is_some() || self.bounds.is_any() {
+                let why = "--node, --accept, --timeout and other bounds are for a task with --command \
+                           or --script: tasks made of prose get theirs from the project manager";
                 return Err(Failure::Invalid(why.to_owned()));
             }
-            return Ok(Payload { prompt: self.prompt.clone(), task: None });
+            return Ok(Payload { prompt: self.prompt, task: None });
         }
         let mut task: CreateTask = serde_json::from_value(work)
             .map_err(|error| Failure::Invalid(format!("the task cannot be read: {error}")))?;
-        task.limits.timeout_s = self.timeout.unwrap_or(task.limits.timeout_s);
+        self.bounds.apply(&mut task)?;
+        task.node = self.node;
         Ok(Payload { prompt: None, task: Some(Box::new(task)) })
     }
 }
@@ -187,6 +193,21 @@ mod tests {
         let task = task.asked().unwrap().task.unwrap();
         assert_eq!((task.commands, task.limits.timeout_s), (vec!["a".into(), "b".into()], 300));
         assert_eq!((prose.prompt.as_deref(), prose.task.is_none()), (Some("tidy up"), true));
+    }
+
+    #[test]
+    fn a_task_has_its_bounds_and_prose_has_none() {
+        let bounds = ["--node", "mill", "--accept", "exit:0", "--memory-mib", "64"];
+        let with = |work: [&'static str; 2]| typed(&[&work[..], &bounds[..]].concat()).what.asked();
+
+        let task = with(["--command", "make"]).unwrap().task.unwrap();
+
+        assert_eq!((task.node.as_deref(), task.limits.memory_mib), (Some("mill"), 64));
+        assert_eq!(task.acceptance_criteria.len(), 1);
+        let refused = with(["--prompt", "tidy up"]).unwrap_err();
+        assert!(refused.to_string().contains("--command or --script"), "{refused}");
+        let late = typed(&["--command", "make", "--timeout", "5h"]).what.asked().unwrap_err();
+        assert!(late.to_string().starts_with("--timeout, in seconds, is 18000"), "{late}");
     }
 
     #[test]

@@ -10,9 +10,15 @@ use crate::{age, table};
 /// How much of a summary a table shows.
 const SUMMARY_CHARS: usize = 60;
 
-/// One schedule, a property a line.
-pub(super) fn schedule(schedule: &ScheduleView, look: Look) -> String {
+/// One schedule, a property a line. `past` is what came of it last where its newest run is a time to
+/// come.
+pub(super) fn schedule(
+    schedule: &ScheduleView,
+    past: Option<&ScheduleRunView>,
+    look: Look,
+) -> String {
     let (last, ahead) = last_or_ahead(schedule, look);
+    let last = last.or(past);
     let pairs = [
         ("schedule", Some(schedule.name.clone())),
         ("state", Some(schedule.state.clone())),
@@ -29,9 +35,13 @@ pub(super) fn schedule(schedule: &ScheduleView, look: Look) -> String {
     table::pairs(&pairs, look)
 }
 
-/// Schedules, a line each.
-pub(super) fn schedules(page: &Page<ScheduleView>, look: Look) -> String {
-    let rows = page.items.iter().map(|schedule| {
+/// Schedules, a line each; `past` as for [`schedule`].
+pub(super) fn schedules(
+    page: &Page<ScheduleView>,
+    past: &[Option<ScheduleRunView>],
+    look: Look,
+) -> String {
+    let rows = page.items.iter().zip(past).map(|(schedule, past)| {
         vec![
             schedule.name.clone(),
             schedule.state.clone(),
@@ -39,6 +49,7 @@ pub(super) fn schedules(page: &Page<ScheduleView>, look: Look) -> String {
             next(schedule, look).unwrap_or_else(|| "-".to_owned()),
             last_or_ahead(schedule, look)
                 .0
+                .or(past.as_ref())
                 .map_or_else(|| "-".to_owned(), |run| run.status.to_string()),
         ]
     });
@@ -166,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_schedule_says_when_it_is_due_next_in_words_and_by_its_own_clock() {
-        let shown = schedule(&view(), look());
+        let shown = schedule(&view(), None, look());
 
         assert!(shown.contains("in 3 h, 2026-11-16 03:00 Europe/Berlin"), "{shown}");
         insta::assert_snapshot!(shown);
@@ -176,10 +187,14 @@ mod tests {
     fn a_time_to_come_that_is_skipped_is_not_shown_as_the_last_one() {
         let before = Look { now: look().now - TimeDelta::days(1), ..look() };
 
-        let shown = schedule(&view(), before);
+        let shown = schedule(&view(), None, before);
 
         assert!(shown.contains("skips") && !shown.contains("\nlast"), "{shown}");
         assert!(shown.contains("up to 2026-11-15 03:00"), "{shown}");
+        let mut past = view().last_run.unwrap();
+        past.due_at -= TimeDelta::days(2);
+        let shown = schedule(&view(), Some(&past), before);
+        assert!(shown.contains("skips") && shown.contains("\nlast"), "{shown}");
     }
 
     #[test]
@@ -188,7 +203,7 @@ mod tests {
         let of_runs = Page { items: vec![one.last_run.clone().unwrap()], next_cursor: None };
         let of_schedules = Page { items: vec![one], next_cursor: None };
 
-        insta::assert_snapshot!(schedules(&of_schedules, look()));
+        insta::assert_snapshot!(schedules(&of_schedules, &[None], look()));
         insta::assert_snapshot!(runs(&of_runs, look()));
     }
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{CreateTask, TaskView};
 
+use super::bounds::Bounds;
 use super::input::{self, Purpose};
-use super::{accept, span, view, wait};
+use super::{view, wait};
 use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
@@ -77,52 +77,6 @@ struct Place {
     idempotency_key: Option<String>,
 }
 
-/// What must be true of the result, and what it may cost.
-#[derive(Debug, Args)]
-struct Bounds {
-    /// What must be true: `exit:N`, `output:/regex/`, `file:path`, `check:command`, or prose; may be given again.
-    #[arg(long, value_name = "CHECK", value_parser = accept::parse)]
-    accept: Vec<Criterion>,
-    /// A file the last step must leave among the artifacts; may be given again.
-    #[arg(long, value_name = "PATH")]
-    expect: Vec<String>,
-    /// How long each step may run, such as 90s, 5m or 1h30m [default: 1h].
-    #[arg(long, value_name = "TIME", value_parser = span::parse)]
-    timeout: Option<u32>,
-    /// Memory of each step, in MiB [default: 2048].
-    #[arg(long, value_name = "MIB")]
-    memory_mib: Option<u32>,
-    /// Processes and threads of each step alive at once [default: 256].
-    #[arg(long, value_name = "N")]
-    max_processes: Option<u32>,
-    /// Disk that the workspace and artifacts may fill, in MiB [default: 2048].
-    #[arg(long, value_name = "MIB")]
-    disk_mib: Option<u32>,
-    /// Bytes kept of each of stdout and stderr; 64 times that ends a step [default: 262144].
-    #[arg(long, value_name = "BYTES")]
-    output_bytes: Option<u32>,
-    /// How often a failing step may run in all, 1 to 10 [default: as preferences say, or once].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
-    max_attempts: Option<u32>,
-    /// Run a step again after it was interrupted: only for work that is safe to repeat.
-    #[arg(long)]
-    retry_interrupted: bool,
-    #[command(flatten)]
-    people: People,
-}
-
-/// What a person has to say to it.
-#[derive(Debug, Args)]
-struct People {
-    /// Show the plan and wait for `cynork run answer --yes` before anything runs.
-    #[arg(long)]
-    approve_plan: bool,
-    /// How long a question waits for an answer, such as 30m or 8h; then the task fails [default: for
-    /// ever].
-    #[arg(long, value_name = "TIME", value_parser = span::parse)]
-    answer_within: Option<u32>,
-}
-
 /// Creates the task.
 pub(crate) async fn run(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
     let wait = args.wait;
@@ -146,27 +100,28 @@ fn show(task: &TaskView, app: &App) -> Result<(), Failure> {
 /// Everything that can be wrong is found here, before anything is sent.
 fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
     let attachments = input::read_attachments(&args.attach)?;
-    let limits = limits(&args.bounds)?;
     let (input_mode, prompt, commands) = work(&args)?;
     let CreateArgs { place, bounds, .. } = args;
-    Ok(CreateTask {
+    let mut task = CreateTask {
         input_mode,
         prompt,
         commands,
         task_name: place.name,
         project: place.project,
-        acceptance_criteria: bounds.accept,
-        expected_outputs: bounds.expect,
+        acceptance_criteria: vec![],
+        expected_outputs: vec![],
         depends_on: place.depends_on,
         attachments,
-        limits,
-        retry_interrupted: bounds.retry_interrupted,
-        max_attempts: bounds.max_attempts,
-        approve_plan: bounds.people.approve_plan,
-        answer_within_s: bounds.people.answer_within,
+        limits: Limits::default(),
+        retry_interrupted: false,
+        max_attempts: None,
+        approve_plan: false,
+        answer_within_s: None,
         node: place.node,
         idempotency_key: place.idempotency_key,
-    })
+    };
+    bounds.apply(&mut task)?;
+    Ok(task)
 }
 
 /// The command line's definition sees to it that exactly one kind of work is given.
@@ -196,21 +151,6 @@ fn work(args: &CreateArgs) -> Result<(InputMode, String, Vec<String>), Failure> 
     }
     Purpose::TaskFile.check_size(prompt.len() as u64, "--prompt")?;
     Ok((InputMode::Prompt, prompt, vec![]))
-}
-
-fn limits(bounds: &Bounds) -> Result<Limits, Failure> {
-    let default = Limits::default();
-    let limits = Limits {
-        timeout_s: bounds.timeout.unwrap_or(default.timeout_s),
-        memory_mib: bounds.memory_mib.unwrap_or(default.memory_mib),
-        processes: bounds.max_processes.unwrap_or(default.processes),
-        output_bytes: bounds.output_bytes.unwrap_or(default.output_bytes),
-        disk_mib: bounds.disk_mib.unwrap_or(default.disk_mib),
-    };
-    match limits.problems() {
-        problems if problems.is_empty() => Ok(limits),
-        problems => Err(Failure::Invalid(problems.join("; "))),
-    }
 }
 
 #[cfg(test)]
@@ -281,7 +221,7 @@ mod tests {
         let refusal = body(parsed(&["--command", "x", "--timeout", "5h"]).unwrap()).unwrap_err();
 
         assert_eq!(refusal.code(), 6);
-        assert_eq!(refusal.to_string(), "limits.timeout_s is 18000; allowed is 1 to 10800");
+        assert_eq!(refusal.to_string(), "--timeout, in seconds, is 18000; allowed is 1 to 10800");
         assert_eq!(parsed(&["--command", "x", "--max-attempts", "11"]).unwrap_err().exit_code(), 2);
     }
 

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use cynode_domain::job::Ending;
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::events::Event;
 use serde_json::Value;
 
@@ -49,8 +50,14 @@ pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
 }
 
 /// The closing line of a task: its mark, status and summary.
-pub(crate) fn closing(status: &str, summary: Option<&str>, out: Out) -> String {
-    let (colour, mark) = if status == "completed" { (GREEN, "✓") } else { (RED, "✗") };
+pub(crate) fn closing(status: ShownTaskStatus, summary: Option<&str>, out: Out) -> String {
+    ended(status.as_str(), summary, out)
+}
+
+/// A status that this version does not know is named as it is, and is no success.
+fn ended(status: &str, summary: Option<&str>, out: Out) -> String {
+    let is_completed = status.parse() == Ok(ShownTaskStatus::Completed);
+    let (colour, mark) = if is_completed { (GREEN, "✓") } else { (RED, "✗") };
     let summary =
         summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", short(text, 300)));
     format!("{} {status}{}", out.paint(colour, mark), summary.unwrap_or_default())
@@ -101,7 +108,7 @@ fn found(data: &Value, out: Out) -> Told {
 
 fn closed(data: &Value, out: Out) -> String {
     let status = data["status"].as_str().unwrap_or("closed");
-    closing(status, data["summary"].as_str(), out)
+    ended(&short(status, 40), data["summary"].as_str(), out)
 }
 
 /// A question stands still until somebody reads it, so that it is told whole.

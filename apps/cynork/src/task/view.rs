@@ -12,7 +12,7 @@ pub(crate) fn tasks(tasks: &[TaskView], look: Look) -> String {
     let rows = tasks.iter().map(|task| {
         vec![
             task.task_name.clone(),
-            task.status.clone(),
+            task.status.to_string(),
             age::ago(look.now, task.created_at),
             time_taken(task, look),
             table::short(&outlook(task), 60),
@@ -26,7 +26,7 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
     let waits_for: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
     let pairs = [
         ("task", Some(task.task_name.clone())),
-        ("status", Some(task.status.clone())),
+        ("status", Some(task.status.to_string())),
         ("summary", Some(outlook(task))),
         ("prompt", Some(table::short(&task.prompt, 200))),
         ("commands", Some(task.commands.join("\n"))),
@@ -51,7 +51,7 @@ fn outlook(task: &TaskView) -> String {
 /// A result: its status, then one line a job.
 pub(crate) fn result(result: &ResultView, look: Look) -> String {
     let head = table::pairs(
-        &[("status", Some(result.status.clone())), ("summary", result.summary.clone())],
+        &[("status", Some(result.status.to_string())), ("summary", result.summary.clone())],
         look,
     );
     if result.jobs.is_empty() {
@@ -122,7 +122,7 @@ mod tests {
     use cynode_domain::ids::{JobId, ProjectId, TaskId};
     use cynode_domain::job::Ending;
     use cynode_domain::plan::InputMode;
-    use cynode_domain::status::JobStatus;
+    use cynode_domain::status::{JobStatus, ShownTaskStatus};
     use cynode_wire::jobs::{JobResult, Truncated};
 
     use super::*;
@@ -139,11 +139,11 @@ mod tests {
         TaskId::from(uuid::Uuid::from_u128(1))
     }
 
-    fn view(name: &str, status: &str) -> TaskView {
+    fn view(name: &str, status: ShownTaskStatus) -> TaskView {
         TaskView {
             id: id(),
             task_name: name.to_owned(),
-            status: status.to_owned(),
+            status,
             closed: true,
             project_id: ProjectId::from(uuid::Uuid::from_u128(2)),
             run_id: None,
@@ -164,14 +164,15 @@ mod tests {
 
     #[test]
     fn tasks_are_listed_with_age_and_duration() {
-        let views = [view("build", "completed"), view("deploy-2", "failed")];
+        let views =
+            [view("build", ShownTaskStatus::Completed), view("deploy-2", ShownTaskStatus::Failed)];
 
         insta::assert_snapshot!(tasks(&views, look()));
     }
 
     #[test]
     fn one_task_is_shown_with_its_commands() {
-        insta::assert_snapshot!(task(&view("build", "completed"), look()));
+        insta::assert_snapshot!(task(&view("build", ShownTaskStatus::Completed), look()));
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
         let exec = JobView { exec: Some(2), attempt: 0, ..check.clone() };
         let view = ResultView {
             task_id: id(),
-            status: "completed".to_owned(),
+            status: ShownTaskStatus::Completed,
             summary: Some("done".to_owned()),
             jobs: vec![job, check, exec],
         };

@@ -1,5 +1,6 @@
 //! Waiting for a task: live progress while it runs, its output when it has closed.
 
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::events::EventQuery;
 use cynode_wire::tasks::{LogQuery, TaskView};
 
@@ -40,7 +41,7 @@ pub(crate) async fn with_progress(task: &TaskView, app: &mut App) -> Result<Task
 
 /// Only a completed task is a success.
 pub(crate) fn judge(task: &TaskView) -> Result<(), Failure> {
-    if task.status == "completed" { Ok(()) } else { Err(Failure::NotCompleted) }
+    if task.status == ShownTaskStatus::Completed { Ok(()) } else { Err(Failure::NotCompleted) }
 }
 
 async fn until_closed(
@@ -81,10 +82,10 @@ async fn until_closed(
 }
 
 fn last_line(task: &TaskView, app: &App) -> String {
-    let closing = narrate::closing(&task.status, task.summary.as_deref(), app.out);
+    let closing = narrate::closing(task.status, task.summary.as_deref(), app.out);
     let name = &task.task_name;
     let took = task.ended_at.map(|ended| format!(", {}", age::took(ended - task.created_at)));
-    let more = if task.status == "completed" {
+    let more = if task.status == ShownTaskStatus::Completed {
         String::new()
     } else {
         format!("\n  see more with `cynork task result {name}`")

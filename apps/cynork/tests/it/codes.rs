@@ -46,6 +46,57 @@ async fn without_a_token_nothing_is_sent() {
 }
 
 #[tokio::test]
+async fn names_that_no_address_can_hold_are_refused_before_anything_is_sent() {
+    let fake = Fake::start().await;
+    let commands = [["prefs", "get"], ["settings", "get"], ["schedule", "show"], ["nodes", "get"]];
+    for (command, name) in commands.iter().flat_map(|c| ["", ".", ".."].map(|name| (c, name))) {
+        let ran = fake.cynork(&[&command[..], &[name]].concat()).await;
+
+        assert_eq!(ran.code, 6, "{command:?} {name:?}: {ran:?}");
+        assert!(ran.stderr.contains("nothing has that name"), "{ran:?}");
+    }
+    assert!(fake.asked().is_empty());
+}
+
+#[tokio::test]
+async fn lists_look_alike_as_json() {
+    let fake = Fake::start().await;
+    let lists = [
+        (["creds", "list"], "credentials"),
+        (["models", "providers"], "model-providers"),
+        (["rules", "list"], "rules"),
+        (["tools", "list"], "tools"),
+        (["servers", "list"], "servers"),
+        (["nodes", "list"], "nodes"),
+    ];
+    for (command, route) in lists {
+        fake.on(&format!("GET /v1/{route}"), 200, &json!([]));
+        let ran = fake.cynork(&[&command[..], &["-o", "json"]].concat()).await;
+        assert_eq!(ran.json(), json!({"items": []}), "{command:?}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_credential_for_a_provider_that_is_not_there_is_kept_with_a_word() {
+    let fake = Fake::start().await;
+    let credential = json!({
+        "id": "0193a4b2-0000-7000-8000-000000000001", "owner_type": "user", "owner_id": null,
+        "provider": "antrhopic", "name": "default", "credential_type": "api_key",
+        "key_id": "0123456789ab", "is_active": true, "expires_at": null, "version": 1,
+        "updated_by": null, "updated_at": "2026-11-15T12:00:00Z",
+    });
+    fake.on("POST /v1/credentials", 200, &credential);
+    fake.on("GET /v1/model-providers", 200, &json!([]));
+
+    let ran = fake
+        .cynork_with(&[("CYNORK_TOKEN", "cyn_test")], "sk-typed", &["creds", "set", "antrhopic"])
+        .await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("no provider is called \"antrhopic\" yet"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn a_wrong_command_line_ends_with_two() {
     let fake = Fake::start().await;
 

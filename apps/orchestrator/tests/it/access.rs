@@ -52,7 +52,7 @@ pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: Harness
     assert_eq!(page.items.iter().map(|task| task.id).collect::<Vec<_>>(), [own.id]);
     let page = eve.project_list(&PageQuery::default()).await.unwrap();
     assert!(page.items.iter().all(|project| project.id != secret.id));
-    assert_eq!(ada.task_get(&name).await.unwrap().status, "queued");
+    assert_eq!(ada.task_get(&name).await.unwrap().status.as_str(), "queued");
 }
 
 pub(crate) async fn administrators_see_what_belongs_to_everybody(harness: Harness) {

@@ -161,7 +161,9 @@ pub(crate) async fn odd_pages_are_refused(harness: Harness) {
     }
     for odd in ["status=pending", "status=", "project=none"] {
         let answer = Answer::of(harness.as_admin(Method::GET, &format!("/v1/tasks?{odd}"))).await;
-        answer.refusal(if odd.starts_with("project") { 404 } else { 400 });
+        let refusal = answer.refusal(if odd.starts_with("project") { 404 } else { 400 });
+        let words = "expected one of `queued`, `running`, `completed`";
+        assert_eq!(refusal.contains(words), odd.starts_with("status"), "{refusal}");
     }
     let task = harness.task().await.id;
     let path = format!("/v1/tasks/{task}/logs?stream=stdin");

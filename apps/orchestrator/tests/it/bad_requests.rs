@@ -89,6 +89,27 @@ async fn unknown_routes_and_methods_are_problems_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_openai_s_clients_call_is_refused_as_they_can_read_it() {
+    let harness = Harness::sqlite().await;
+    let table = [
+        (Method::POST, "/v1/completions", 404, "unknown_url"),
+        (Method::POST, "/v1/embeddings", 404, "unknown_url"),
+        (Method::POST, "/v1/images/generations", 404, "unknown_url"),
+        (Method::GET, "/v1/chat/completions", 405, "method_not_allowed"),
+        (Method::POST, "/v1/models", 405, "method_not_allowed"),
+        (Method::GET, "/v1/responses", 405, "method_not_allowed"),
+    ];
+    for (method, path, status, code) in table {
+        let answer = Answer::of(harness.as_admin(method, path)).await;
+
+        assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.body);
+        assert_eq!(answer.header("content-type"), "application/json", "{path}");
+        assert_eq!(answer.body["error"]["code"], code, "{path}: {}", answer.body);
+        assert_eq!(answer.header("allow").is_empty(), status != 405, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_carries_the_trace_id_of_its_request() {
     let harness = Harness::sqlite().await;
     let request = harness.request(Method::GET, "/v1/tasks").header("x-trace-id", TRACE);

@@ -100,7 +100,7 @@ pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(
     assert_eq!(canceled, "I canceled `wash-the-car`.\n");
     assert!(again.contains("I did nothing: `wash-the-car` is canceled already"), "{again}");
     assert!(nobody.contains("There is no task `nothing-at-all`"), "{nobody}");
-    assert_eq!(harness.admin().task_get("wash-the-car").await.unwrap().status, "canceled");
+    assert_eq!(harness.admin().task_get("wash-the-car").await.unwrap().status.as_str(), "canceled");
 }
 
 /// A task whose run asks.

@@ -47,7 +47,7 @@ pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(harness: H
     // Its runner goes on after that row, and ends the task like any other run.
     runner.checkpoint(grant.hold, 2).await.unwrap();
     runner.finish(grant.hold, 3, Outcome::Completed).await.unwrap();
-    assert_eq!(admin.task_get(&task.task_name).await.unwrap().status, "completed");
+    assert_eq!(admin.task_get(&task.task_name).await.unwrap().status.as_str(), "completed");
     let of_task = RunQuery { task: Some(task.task_name), ..RunQuery::default() };
     assert_eq!(admin.run_list(&of_task).await.unwrap().items.len(), 2);
     assert_eq!(acts(&admin, &old.to_string()).await, [(6, RunVerb::Retry)]);
@@ -156,7 +156,7 @@ pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(harness:
     refused(admin.run_fork(&task.task_name, &fork(7)).await, 404);
     refused(admin.run_fork(&task.task_name, &fork(0)).await, 404);
     assert_eq!(acts(&admin, &task.task_name).await.len(), 5);
-    assert_eq!(admin.task_get(&task.task_name).await.unwrap().status, "failed");
+    assert_eq!(admin.task_get(&task.task_name).await.unwrap().status.as_str(), "failed");
 }
 
 pub(crate) async fn a_fork_has_its_name_and_key_and_the_files_of_its_parent(harness: Harness) {

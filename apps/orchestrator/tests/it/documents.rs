@@ -33,6 +33,7 @@ async fn the_api_document_is_valid_openapi_3_1() {
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
     assert!(!document["info"]["version"].as_str().unwrap().is_empty());
     check_references(&document, &document);
+    check_words(&document);
     let mut names = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -73,6 +74,21 @@ fn check_references(value: &Value, document: &Value) {
             fields.values().for_each(|field| check_references(field, document));
         }
         Value::Array(items) => items.iter().for_each(|item| check_references(item, document)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Every word that a client must choose from is spelled as it is sent, not as our types are.
+fn check_words(value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            let words = fields.get("enum").and_then(Value::as_array).into_iter().flatten();
+            for word in words.filter_map(Value::as_str) {
+                assert!(!word.starts_with(char::is_uppercase), "{value:#}");
+            }
+            fields.values().for_each(check_words);
+        }
+        Value::Array(items) => items.iter().for_each(check_words),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -14,9 +14,10 @@ fn from_the_beginning() -> EventQuery {
     EventQuery { task: None, after: Some("0".to_owned()) }
 }
 
-/// The next event, which must come within a second.
+/// The next event, which must come because somebody says so: whoever hears nothing looks only every
+/// ten seconds where the database is in the process.
 async fn next(events: &mut Events) -> Event {
-    let event = tokio::time::timeout(Duration::from_secs(1), events.next()).await;
+    let event = tokio::time::timeout(Duration::from_secs(8), events.next()).await;
     event.unwrap().unwrap().unwrap()
 }
 
@@ -51,7 +52,7 @@ const LIFE: [&str; 8] = [
     "task.closed",
 ];
 
-pub(crate) async fn events_arrive_in_order_within_a_second(harness: Harness) {
+pub(crate) async fn events_arrive_in_order_as_soon_as_they_happen(harness: Harness) {
     let mut live = harness.admin().events(&EventQuery::default(), None).await.unwrap();
 
     drive(&harness).await;

@@ -305,7 +305,7 @@ on_both_engines! {
         output_may_hold_any_byte,
     }
     events {
-        events_arrive_in_order_within_a_second,
+        events_arrive_in_order_as_soon_as_they_happen,
         a_stream_goes_on_after_the_last_event_seen,
         a_stream_shows_one_task_if_asked_to,
         events_of_others_are_invisible,

@@ -98,7 +98,7 @@ pub(crate) async fn tasks_are_listed_by_the_status_people_see(harness: Harness) 
         ("failed", failed),
         ("canceled", canceled),
     ] {
-        let query = TaskQuery { status: Some(word.to_owned()), ..TaskQuery::default() };
+        let query = TaskQuery { status: Some(word.parse().unwrap()), ..TaskQuery::default() };
         let page = admin.task_list(&query).await.unwrap();
         let seen: Vec<_> = page.items.iter().map(|t| (t.id, t.status.as_str())).collect();
         assert_eq!(seen, [(task.id, word)]);

@@ -38,6 +38,10 @@ impl<'a> Desk<'a> {
         let outcome = tools::call(self.tools, tool, arguments).await;
         match &outcome {
             Ok(_) => self.teller.tool(tool, Some(true), summary).await,
+            // The name of the tool stands beside it.
+            Err(AgentError::Tool { message, .. }) => {
+                self.teller.tool(tool, Some(false), message).await;
+            }
             Err(fault) => self.teller.tool(tool, Some(false), &fault.to_string()).await,
         }
         outcome

@@ -3,6 +3,8 @@
 //! Only the words of the person's own last turn are read. Whatever does not clearly ask for
 //! something is [`Intent::Unclear`]: rules never guess at a change.
 
+use cynode_domain::status::ShownTaskStatus;
+
 use super::recurring::{Recurring, may_be_later, recurring};
 use crate::brain::decisions::explicit_commands;
 
@@ -14,7 +16,7 @@ pub(super) enum Intent {
     /// The projects.
     Projects,
     /// Tasks, of one status if one was named.
-    Tasks(Option<&'static str>),
+    Tasks(Option<ShownTaskStatus>),
     /// The worker nodes.
     Nodes,
     /// How all of it is going.
@@ -86,7 +88,6 @@ impl Intent {
     }
 }
 
-const STATUSES: &[&str] = &["queued", "running", "completed", "failed", "canceled", "superseded"];
 /// How a request may begin before it says what it wants.
 const POLITE: &[&str] = &[
     "please ",
@@ -252,10 +253,10 @@ fn tasks(lower: &str) -> Option<Intent> {
     ];
     let mut status = None;
     for word in &words {
-        match STATUSES.iter().find(|known| *known == word) {
-            Some(known) => status = Some(*known),
-            None if filler.contains(word) => {}
-            None => return None,
+        match word.parse() {
+            Ok(known) => status = Some(known),
+            Err(_) if filler.contains(word) => {}
+            Err(_) => return None,
         }
     }
     let is_about_tasks = words.iter().any(|word| matches!(*word, "tasks" | "runs"));
@@ -401,9 +402,9 @@ mod tests {
             ("tasks", Intent::Tasks(None)),
             ("Which tasks are there?", Intent::Tasks(None)),
             ("List all tasks", Intent::Tasks(None)),
-            ("show failed tasks", Intent::Tasks(Some("failed"))),
-            ("what is running?", Intent::Tasks(Some("running"))),
-            ("which tasks have failed", Intent::Tasks(Some("failed"))),
+            ("show failed tasks", Intent::Tasks(Some(ShownTaskStatus::Failed))),
+            ("what is running?", Intent::Tasks(Some(ShownTaskStatus::Running))),
+            ("which tasks have failed", Intent::Tasks(Some(ShownTaskStatus::Failed))),
             ("list runs", Intent::Tasks(None)),
             ("nodes", Intent::Nodes),
             ("list my schedules", Intent::Schedules),

@@ -1,6 +1,7 @@
 //! Answering by rule: live state through tools, and only what was clearly asked for.
 
 use cynode_domain::ids::RunId;
+use cynode_domain::status::ShownTaskStatus as Status;
 use cynode_wire::nodes::NodeView;
 use cynode_wire::page::Page;
 use cynode_wire::projects::ProjectView;
@@ -118,7 +119,7 @@ async fn projects(desk: &Desk<'_>) -> Result<String, AgentError> {
     Ok(show::list("Projects, newest first:", &lines, "There is no project yet."))
 }
 
-async fn tasks(desk: &Desk<'_>, status: Option<&str>) -> Result<String, AgentError> {
+async fn tasks(desk: &Desk<'_>, status: Option<Status>) -> Result<String, AgentError> {
     let arguments =
         status.map_or_else(|| json!({ "limit": 20 }), |s| json!({ "limit": 20, "status": s }));
     let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
@@ -140,11 +141,11 @@ async fn nodes(desk: &Desk<'_>) -> Result<String, AgentError> {
 
 async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
     let page: Page<TaskView> = desk.read("db.task.list", json!({ "limit": 200 })).await?;
-    let count = |status: &str| page.items.iter().filter(|task| task.status == status).count();
-    let figures: Vec<String> = ["running", "queued", "completed", "failed", "canceled"]
-        .into_iter()
-        .map(|status| format!("{} {status}", count(status)))
-        .collect();
+    let count = |status| page.items.iter().filter(|task| task.status == status).count();
+    let told =
+        [Status::Running, Status::Queued, Status::Completed, Status::Failed, Status::Canceled];
+    let figures: Vec<String> =
+        told.into_iter().map(|status| format!("{} {status}", count(status))).collect();
     let of = if page.next_cursor.is_some() { "Of the 200 newest tasks" } else { "Of your tasks" };
     Ok(format!("{of}: {}.\n\n{}", figures.join(", "), waiting(desk).await?))
 }
@@ -152,7 +153,7 @@ async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
 /// Questions of runs, and tasks that will not go on by themselves.
 async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
     let mut lines = Vec::new();
-    for status in ["running", "queued"] {
+    for status in [Status::Running, Status::Queued] {
         let arguments = json!({ "status": status, "limit": 50 });
         let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
         let mut runs = Vec::new();

@@ -64,16 +64,44 @@ fn decisions(events: &[ChatEvent]) -> &[DecisionRecord] {
     }
 }
 
-#[tokio::test]
-async fn by_rule_a_command_for_every_day_becomes_a_schedule_and_is_not_run_now() {
-    let schedule = json!({
-        "id": ID, "name": "make-clean", "owner_id": ID, "project_id": ID, "state": "active",
+fn schedule(name: &str) -> Value {
+    json!({
+        "id": ID, "name": name, "owner_id": ID, "project_id": ID, "state": "active",
         "cron": "0 3 * * *", "time_zone": "UTC", "enabled": true, "if_missed": "once",
         "overlap": "skip", "next_due_at": "2026-11-16T03:00:00Z",
         "next_due_local": "2026-11-16T03:00:00+00:00",
         "created_at": "2026-11-15T12:00:00Z", "updated_at": "2026-11-15T12:00:00Z",
-    });
-    let shelf = Shelf::new([("db.schedule.create", Ok(schedule))]);
+    })
+}
+
+#[tokio::test]
+async fn by_rule_a_second_schedule_of_the_same_command_gets_a_number() {
+    let known = [schedule("make-clean-2"), schedule("make-clean")];
+    let shelf = Shelf::new([
+        ("db.schedule.create", Err(tool_error("there is a schedule \"make-clean\" already"))),
+        ("db.schedule.list", Ok(page(&known))),
+        ("db.schedule.create", Ok(schedule("make-clean-3"))),
+    ]);
+
+    let events = converse(work(&shelf, None), "run `make clean` every 15 minutes").await;
+
+    assert_eq!(shelf.called()[2].1["name"], "make clean 3");
+    assert!(text(&events).starts_with("I made the schedule `make-clean-3`"), "{}", text(&events));
+}
+
+#[tokio::test]
+async fn by_rule_a_schedule_that_no_name_allows_is_refused_once() {
+    let shelf = Shelf::new([("db.schedule.create", Err(tool_error("you have 100 schedules")))]);
+
+    let events = converse(work(&shelf, None), "run `make clean` every 15 minutes").await;
+
+    assert_eq!(shelf.names(), ["db.schedule.create", "db.schedule.list"]);
+    assert!(text(&events).contains("you have 100 schedules"), "{}", text(&events));
+}
+
+#[tokio::test]
+async fn by_rule_a_command_for_every_day_becomes_a_schedule_and_is_not_run_now() {
+    let shelf = Shelf::new([("db.schedule.create", Ok(schedule("make-clean")))]);
 
     let events = converse(work(&shelf, None), "run `make clean` every day at 3").await;
 

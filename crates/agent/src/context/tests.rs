@@ -2,6 +2,7 @@
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::handoff::{AgentSecret, HandoffUser, ProjectFacts, TaskFacts};
 use cynode_wire::preferences::EffectiveView;
 use proptest::prelude::*;
@@ -27,7 +28,7 @@ fn work(preferences: Value) -> HandoffContext {
     let task = TaskFacts {
         id: TaskId::from(Uuid::from_u128(2)),
         name: "dark-mode".to_owned(),
-        status: "running".to_owned(),
+        status: ShownTaskStatus::Running,
         prompt: "Add a dark mode.".to_owned(),
         acceptance_criteria: vec![
             Criterion::Text { description: "it is easy on the eyes".to_owned() },

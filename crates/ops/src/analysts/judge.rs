@@ -20,6 +20,8 @@ use crate::workflow::analyst::{Analyst, AnalystError, Case, Opinion, RuleAnalyst
 /// How often the project manager is asked in all while it cannot be reached.
 const TRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(2);
+/// How often an analyst is asked for that looks elsewhere: its orchestrator may have died with it.
+const ELSEWHERE: u32 = 2;
 
 /// Judges by rule, and has analysts judge what no rule can.
 #[derive(Clone)]
@@ -67,7 +69,7 @@ impl Analysts {
                 self.seats().remove(&job);
                 return Ok(Opinion::Verdict(merged(verdict, &found, Some(&reason))));
             }
-            Some(Seat::Looking | Seat::Elsewhere(_)) => "an analyst of the task",
+            Some(Seat::Looking | Seat::Elsewhere(..)) => "an analyst of the task",
             Some(Seat::Asking) | None => "the project manager, who asks for an analyst",
         };
         Ok(Opinion::Later { waiting_for: waiting_for.to_owned() })
@@ -77,29 +79,34 @@ impl Analysts {
     fn seat(&self, case: &Case) -> Option<Seat> {
         let mut seats = self.seats();
         let has_room = has_room(&mut seats);
-        match seats.get(&case.job) {
-            Some(Seat::Elsewhere(until)) if *until <= Instant::now() => {
-                Some(Seat::gave_up("the analyst left no findings"))
-            }
-            Some(seat) => Some(seat.clone()),
-            None if !has_room => Some(Seat::gave_up("too many verifications wait")),
-            None => {
-                seats.insert(case.job, Seat::Asking);
-                let (analysts, case) = (self.clone(), case.clone());
-                self.background
-                    .spawn_until_ending("verification", async move { analysts.ask(&case).await });
-                None
-            }
+        let before = match seats.get(&case.job) {
+            Some(Seat::Elsewhere(until, asked)) if *until <= Instant::now() => *asked,
+            Some(seat) => return Some(seat.clone()),
+            None => 0,
+        };
+        if before >= ELSEWHERE {
+            return Some(Seat::gave_up("the analyst left no findings"));
         }
+        if !has_room {
+            // It waits for one of the others to end: what nobody had the time for is not accepted.
+            return None;
+        }
+        seats.insert(case.job, Seat::Asking);
+        let (analysts, case) = (self.clone(), case.clone());
+        self.background.spawn_until_ending("verification", async move {
+            analysts.seated(case.job, analysts.ask(&case, before + 1)).await;
+        });
+        None
     }
 
-    async fn ask(&self, case: &Case) {
+    /// Asks the project manager, for the so manyth time since somebody could look.
+    async fn ask(&self, case: &Case, times: u32) {
         let outcome = self.asked(case).await;
         let mut seats = self.seats();
         let is_asking = seats.get(&case.job) == Some(&Seat::Asking);
         let next = match outcome {
             Ok(VerifyOutcome::AnalystRequested) => {
-                Seat::Elsewhere(Instant::now() + self.options.within)
+                Seat::Elsewhere(Instant::now() + self.options.within, times)
             }
             Ok(VerifyOutcome::Unchecked { reason }) => Seat::gave_up(reason),
             Err(error) => {

@@ -33,8 +33,8 @@ impl Analysts {
         }
         let analysts = self.clone();
         self.background.spawn_until_ending("analyst", async move {
-            let outcome = analysts.work(&subject, body).await;
-            analysts.ended(job, outcome);
+            let work = async { analysts.ended(job, analysts.work(&subject, body).await) };
+            analysts.seated(job, work).await;
         });
         Ok(())
     }

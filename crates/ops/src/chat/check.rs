@@ -46,9 +46,25 @@ pub(super) fn check(request: &ChatRequest) -> Result<(), ChatError> {
     Ok(())
 }
 
+/// Refuses what the project manager in particular cannot answer.
+pub(super) fn check_for_manager(request: &ChatRequest) -> Result<(), ChatError> {
+    // Silence must not have the question before it answered, and acted on, once more.
+    let last = request.messages.iter().rev().find(|message| message.role == "user");
+    if last.is_none_or(|message| message.plain_text().trim().is_empty()) {
+        let message = "the last message must be the user's, and say something";
+        return Err(ChatError::invalid("messages", message));
+    }
+    if request.other.get("n").is_some_and(|n| !n.is_null() && n.as_u64() != Some(1)) {
+        let message = "n: the project manager gives one answer; leave it out, or ask a model";
+        return Err(ChatError::invalid("n", message));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use cynode_wire::openai::ChatMessage;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -78,6 +94,22 @@ mod tests {
         }
         named.model = None;
         assert!(check(&named).is_ok());
+    }
+
+    #[test]
+    fn the_project_manager_is_asked_something_and_for_one_answer() {
+        let mut asked = request(vec![ChatMessage::text("user", "tasks")]);
+        assert!(check_for_manager(&asked).is_ok());
+        for (n, is_fine) in [(json!(1), true), (Value::Null, true), (json!(3), false)] {
+            asked.other.insert("n".to_owned(), n);
+            assert_eq!(check_for_manager(&asked).is_ok(), is_fine, "{:?}", asked.other);
+        }
+        let before = ChatMessage::text("user", "run: make");
+
+        let silent = request(vec![before, ChatMessage::text("user", " ")]);
+
+        let refused = check_for_manager(&silent).unwrap_err();
+        assert!(refused.to_string().contains("say something"), "{refused}");
     }
 
     #[test]

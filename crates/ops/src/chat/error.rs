@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use tracing::warn;
+
 use super::gather::kept;
 use crate::egress::{EgressError, ProviderError};
 use crate::handoff::HandoffError;
 use crate::preferences::PreferenceError;
 use crate::projects::ProjectError;
+
+/// What whoever asks is told while there is no project manager.
+const AWAY: &str = "the project manager cannot be reached: try again shortly; `cynork status` shows \
+                    whether it is there";
 
 /// Why a turn was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -185,7 +191,12 @@ impl From<HandoffError> for ChatError {
         use HandoffError as E;
         let message = error.to_string();
         match error {
-            E::Away(_) | E::Busy { .. } => Self::Unavailable(message),
+            // Why it is away tells of this machine, and is for its log.
+            E::Away(_) => {
+                warn!("{message}");
+                Self::Unavailable(AWAY.to_owned())
+            }
+            E::Busy { .. } => Self::Unavailable(message),
             E::Timeout(within) => Self::Timeout(within),
             E::Lost(_) | E::Failed(_) => Self::Failed(message),
             E::Invalid(_) => Self::Invalid { message, param: None },

@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::again::{Answer, Asked};
-use super::check::check;
+use super::check::{check, check_for_manager};
 use super::gather::Said;
 use super::{Chat, ChatCall, ChatError, MANAGER_MODEL, Reader};
 use crate::egress::{Routing, Tab};
@@ -197,6 +197,9 @@ impl Chat {
         request: ChatRequest,
     ) -> Result<(Place, CleanRequest), ChatError> {
         check(&request)?;
+        if turn.is_for_manager() {
+            check_for_manager(&request)?;
+        }
         let surroundings = self.look_around(turn).await?;
         turn.project = Some(surroundings.project);
         let request = CleanRequest::from(request);

@@ -51,3 +51,26 @@ async fn pass_on(
     drop(pieces);
     reader.end(outcome);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::time::Duration;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_its_agent_does_not_read_is_given_up_and_says_so() {
+        let (reader, taken) = outlet(Duration::from_millis(5), || EgressError::GivenUp(LOST));
+        let endless = stream::repeat_with(|| Ok(ChatChunk::default())).boxed();
+
+        pass_on(endless, reader, pending()).await;
+
+        let mut read: Vec<_> = taken.into_stream().collect().await;
+        let last = read.pop().unwrap();
+        assert!(matches!(last, Err(EgressError::GivenUp(NOT_READ))), "{last:?}");
+        assert!(!read.is_empty() && read.iter().all(Result::is_ok));
+    }
+}

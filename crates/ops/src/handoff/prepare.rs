@@ -108,7 +108,7 @@ impl Handoffs {
                         task: task.map(|task| TaskFacts {
                             id: task.asked.id,
                             name: task.asked.name,
-                            status: task.status.api_name().to_owned(),
+                            status: task.status.shown(),
                             prompt: task.asked.prompt,
                             acceptance_criteria: task.asked.acceptance_criteria,
                             updated_at: Some(task.updated_at),

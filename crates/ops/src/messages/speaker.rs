@@ -115,7 +115,7 @@ pub(crate) async fn open_task(
     let found = tx.task_lock(task).await?;
     let found = found.ok_or_else(|| TaskError::NotFound(task.to_string()))?;
     if found.status.is_terminal() {
-        return Err(TaskError::Closed { status: found.status.api_name() });
+        return Err(TaskError::Closed { status: found.status.shown() });
     }
     Ok(found)
 }

@@ -7,7 +7,8 @@ use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_runtime::failpoint;
 use cynode_store::{
-    AgentTokenStore, EventStore, Job, JobStore, NewEvent, SettingStore, TaskStore, Tx,
+    AgentTokenStore, EventStore, Job, JobStore, KeptExecStore, NewEvent, SettingStore, TaskStore,
+    Tx,
 };
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{AppendLog, LogPosition};
@@ -17,7 +18,7 @@ use super::{NodeError, Nodes};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
-use crate::workflow::make::names;
+use crate::workflow::make::{EXEC_STEP, EXECS_KEPT, names};
 
 /// A stream is kept up to 1 MiB; as text it may be three times as long, when none of it is UTF-8.
 const MAX_TEXT_BYTES: usize = 3 * Limits::MAX.output_bytes as usize;
@@ -92,7 +93,11 @@ async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Res
     }
     let job = open_job(found, node, id)?;
     let status = job.status.advance(status_of(&result.ending))?;
-    if close_job(tx, &job, status, Some(&value), &result.ending).await? {
+    let must_touch = close_job(tx, &job, status, Some(&value), &result.ending).await?;
+    if job.asked.step_index == EXEC_STEP {
+        tx.exec_trim(job.asked.run, EXEC_STEP, EXECS_KEPT).await?;
+    }
+    if must_touch {
         tx.policy_touch().await?;
     }
     Ok(())

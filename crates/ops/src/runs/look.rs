@@ -169,7 +169,7 @@ async fn dependencies(tx: &mut Tx, task: TaskId) -> Result<String, RunError> {
         if let Some(on) = tx.task_get(id).await?
             && on.status != TaskStatus::Completed
         {
-            names.push(format!("{} ({})", on.asked.name, on.status.api_name()));
+            names.push(format!("{} ({})", on.asked.name, on.status.shown()));
         }
     }
     Ok(format!("tasks that it depends on: {}", names.join(", ")))

@@ -96,7 +96,7 @@ async fn may_retry(tx: &mut Tx, taken: &Taken) -> Result<(), RunError> {
         | TaskStatus::Running
         | TaskStatus::Completed
         | TaskStatus::Superseded) => {
-            let status = status.api_name();
+            let status = status.shown();
             return refused(format!("the task is {status}, and stays so: fork its run instead"));
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::status::JobStatus;
-use cynode_store::{Job, JobStore, SandboxStore, Task, Tx};
+use cynode_store::{Job, JobStore, KeptExecStore, SandboxStore, Task, Tx};
 use cynode_wire::jobs::{JobView, Truncated};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::Caller;
 use crate::nodes::{Payload, Placing};
 use crate::runs::Voice;
 use crate::signals::Topic;
-use crate::workflow::make::{EXEC_STEP, Made, Wanted, make_job};
+use crate::workflow::make::{self, EXEC_STEP, Made, Wanted, make_job};
 use crate::workflow::{MAX_WAIT_MS, job_view};
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -170,6 +170,7 @@ pub(super) async fn make(
         return Err(SandboxError::TooMany(fault));
     }
     tx.exec_forget(run, EXEC_STEP, counts.highest.saturating_sub(EXECS_KEPT)).await?;
+    tx.exec_trim(run, EXEC_STEP, make::EXECS_KEPT).await?;
     let bounds = task.asked.options.limits;
     let limits = Limits {
         timeout_s: command.timeout_s.map_or(bounds.timeout_s, |s| s.clamp(1, bounds.timeout_s)),

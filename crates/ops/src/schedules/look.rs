@@ -144,7 +144,7 @@ pub(super) fn run_view(zone: Zone, run: ScheduleRun, tasks: Vec<ScheduledTask>) 
     let task = |task: ScheduledTask| ScheduledTaskView {
         id: task.task,
         name: task.name,
-        status: task.status.api_name().to_owned(),
+        status: task.status.shown(),
     };
     ScheduleRunView {
         id: run.id,

@@ -48,7 +48,7 @@ impl Scheduler {
             let room = AT_ONCE.saturating_sub(working.len());
             let wait = match self.take(room).await {
                 Ok((runs, wait)) => {
-                    working.extend(runs.into_iter().map(|run| self.survive(run)));
+                    working.extend(runs.into_iter().map(|run| self.survive(run, &shutdown)));
                     wait
                 }
                 Err(error) => {
@@ -57,30 +57,34 @@ impl Scheduler {
                 }
             };
             tokio::select! {
-                () = shutdown.triggered() => return,
+                () = shutdown.triggered() => break,
                 Some(()) = working.next(), if !working.is_empty() => {}
                 _ = listener.wait(Instant::now() + wait) => {}
             }
         }
+        // What is in hand gives its claim back.
+        while working.next().await.is_some() {}
     }
 
     /// Deals with a run. A fault of ours in one of them ends neither the others nor the process; the run
     /// is taken up again when its claim has run out, a few times.
-    async fn survive(&self, run: ScheduleRun) {
+    async fn survive(&self, run: ScheduleRun, stop: &Shutdown) {
         let id = run.id;
-        if AssertUnwindSafe(self.work.deal(run)).catch_unwind().await.is_err() {
+        if AssertUnwindSafe(self.work.deal(run, stop)).catch_unwind().await.is_err() {
             error!(schedule.run = %id, "dealing with the run {id} of a schedule panicked");
         }
     }
 
     /// Deals with everything that is due now, to its end.
     pub async fn activate(&self) -> Result<(), Error> {
+        let stop = Shutdown::new();
         loop {
             let (runs, _) = self.take(AT_ONCE).await?;
             if runs.is_empty() {
                 return Ok(());
             }
-            futures_util::future::join_all(runs.into_iter().map(|run| self.work.deal(run))).await;
+            let dealt = runs.into_iter().map(|run| self.work.deal(run, &stop));
+            futures_util::future::join_all(dealt).await;
         }
     }
 

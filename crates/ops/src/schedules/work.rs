@@ -5,9 +5,10 @@ use std::time::Duration;
 use cynode_domain::ids::TraceId;
 use cynode_domain::schedule::{Payload, ScheduleRunStatus};
 use cynode_runtime::failpoint;
+use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
-    Error, EventStore, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore, ScheduleStore,
-    ScheduledTaskStore, Store, Tx, UserStore,
+    Error, EventStore, PutOff, Schedule, ScheduleClaim, ScheduleRun, ScheduleRunStore,
+    ScheduleStore, ScheduledTaskStore, Store, Tx, UserStore,
 };
 use cynode_wire::handoff::ScheduledRunHandoff;
 use cynode_wire::tasks::CreateTask;
@@ -59,6 +60,8 @@ enum Reason {
     Failed,
     /// Somebody else has it: what is recorded now changes nothing.
     Lost,
+    /// This process stops: whoever takes it up next begins as if this one had not.
+    Stopped,
 }
 
 impl Reason {
@@ -67,7 +70,16 @@ impl Reason {
         match self {
             Self::Away => (run.put_off.saturating_add(1), TRIES_AWAY),
             Self::Failed => (run.failures + 1, TRIES_FAILED),
-            Self::Lost => (0, u32::MAX),
+            Self::Lost | Self::Stopped => (0, u32::MAX),
+        }
+    }
+
+    /// As what it counts.
+    const fn counts(self) -> PutOff {
+        match self {
+            Self::Away | Self::Lost => PutOff::Away,
+            Self::Failed => PutOff::Failed,
+            Self::Stopped => PutOff::GivenBack,
         }
     }
 }
@@ -79,8 +91,9 @@ impl Outcome {
 }
 
 impl Work {
-    /// Deals with a run that is claimed. What fails on our side leaves the claim to run out.
-    pub(super) async fn deal(&self, run: ScheduleRun) {
+    /// Deals with a run that is claimed. What fails on our side leaves the claim to run out; when the
+    /// process stops it is given back, and does not count as tried.
+    pub(super) async fn deal(&self, run: ScheduleRun, stop: &Shutdown) {
         let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
         let (id, schedule) = (run.id, run.schedule);
         let dealt = async {
@@ -90,7 +103,7 @@ impl Work {
             };
             let Some((schedule, owner)) = found else { return Ok(()) };
             failpoint::hit("schedule_claimed", "schedule");
-            let outcome = self.attempt(&schedule, owner, &run, claim).await?;
+            let outcome = self.attempt((&schedule, owner), &run, claim, stop).await?;
             failpoint::hit("schedule_worked", "schedule");
             self.record(schedule, &run, claim, outcome).await
         };
@@ -103,10 +116,10 @@ impl Work {
 
     async fn attempt(
         &self,
-        schedule: &Schedule,
-        owner: Option<Caller>,
+        (schedule, owner): (&Schedule, Option<Caller>),
         run: &ScheduleRun,
         claim: ScheduleClaim,
+        stop: &Shutdown,
     ) -> Result<Outcome, Error> {
         if let Some(summary) = self.made_before(run).await? {
             return Ok(Outcome::Ended(ScheduleRunStatus::Done, summary));
@@ -126,7 +139,14 @@ impl Work {
         };
         match &schedule.payload {
             Payload::Task { request } => self.make(schedule, owner, run, request).await,
-            Payload::Prompt { text } => self.hand_over((schedule, owner), run, claim, text).await,
+            Payload::Prompt { text } => {
+                let handed = self.hand_over((schedule, owner), run, claim, text);
+                tokio::select! {
+                    biased;
+                    () = stop.triggered() => Ok(stopped()),
+                    outcome = handed => outcome,
+                }
+            }
         }
     }
 
@@ -256,7 +276,7 @@ impl Work {
             Outcome::Ended(status, summary) => (status, summary),
             Outcome::Again(reason, why) => match reason.tries(run) {
                 (tries, most) if tries < most => {
-                    let wait = backoff_ms(tries);
+                    let wait = if reason == Reason::Stopped { 0 } else { backoff_ms(tries) };
                     info!(schedule.run = %id, "the run {id} of a schedule is tried again in {wait} ms");
                     return self.put_off(claim, wait, reason, &why).await;
                 }
@@ -287,11 +307,11 @@ impl Work {
         reason: Reason,
         why: &str,
     ) -> Result<(), Error> {
-        let (why, is_failure) = (clean(why), reason == Reason::Failed);
+        let (why, counts) = (clean(why), reason.counts());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.schedule_run_retry(claim, wait_ms, (&why, is_failure)).await.map(drop)
+                    tx.schedule_run_retry(claim, wait_ms, (&why, counts)).await.map(drop)
                 })
             })
             .await
@@ -337,6 +357,10 @@ fn after(error: &HandoffError) -> Outcome {
 
 fn lost() -> Outcome {
     Outcome::Again(Reason::Lost, "its claim was lost".to_owned())
+}
+
+fn stopped() -> Outcome {
+    Outcome::Again(Reason::Stopped, "its orchestrator was stopped".to_owned())
 }
 
 fn backoff_ms(attempt: u32) -> i64 {

@@ -40,7 +40,7 @@ async fn cancel(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<CanceledVi
     let reason = format!("canceled by {}", caller.handle);
     let mut is_revoked = match close(tx, task.asked.id, TaskStatus::Canceled, &reason).await? {
         Closing::Closed { is_revoked } => is_revoked,
-        Closing::Before(status) => return Err(TaskError::Closed { status: status.api_name() }),
+        Closing::Before(status) => return Err(TaskError::Closed { status: status.shown() }),
     };
     let (task_id, mut cascaded) = (task.asked.id, vec![]);
     let mut open = VecDeque::from([task]);
@@ -91,7 +91,7 @@ pub(super) async fn close(
         tx.run_set_status(run.id, ended).await?;
     }
     let is_revoked = stop_jobs(tx, &task).await?;
-    let data = json!({ "status": status.api_name(), "summary": reason });
+    let data = json!({ "status": status.shown(), "summary": reason });
     tx.event_append(&event(&task, "task.closed", data)).await?;
     Ok(Closing::Closed { is_revoked })
 }

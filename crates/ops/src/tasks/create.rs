@@ -276,7 +276,7 @@ impl Creation {
         for id in wanted {
             let on = lock(tx, id).await?;
             if on.status.is_terminal() && on.status != TaskStatus::Completed {
-                let status = on.status.api_name();
+                let status = on.status.shown();
                 return Err(TaskError::DeadDependency { name: on.asked.name, status });
             }
             tx.dependency_insert(self.id, id).await?;

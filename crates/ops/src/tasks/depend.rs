@@ -36,7 +36,7 @@ impl Tasks {
                         return Err(TaskError::Cycle { task: task.asked.name, on: on.asked.name });
                     }
                     if on.status.is_terminal() && on.status != TaskStatus::Completed {
-                        let status = on.status.api_name();
+                        let status = on.status.shown();
                         return Err(TaskError::DeadDependency { name: on.asked.name, status });
                     }
                     tx.dependency_insert(task.asked.id, on.asked.id).await?;

@@ -39,8 +39,7 @@ impl Tasks {
         query: TaskQuery,
     ) -> Result<Page<TaskView>, TaskError> {
         let request = PageRequest::<TaskId>::check(&query.page())?;
-        let status = query.status.as_deref().map(TaskStatus::from_api_name).transpose();
-        let status = status.map_err(|error| TaskError::Invalid(vec![error.to_string()]))?;
+        let status = query.status.map(TaskStatus::from);
         let (caller, before, limit) = (caller.clone(), request.before, request.fetch);
         let tasks = self
             .store
@@ -72,7 +71,7 @@ impl Tasks {
                     let task = find(tx, &caller, &task).await?;
                     Ok(ResultView {
                         task_id: task.asked.id,
-                        status: task.status.api_name().to_owned(),
+                        status: task.status.shown(),
                         summary: task.summary,
                         jobs: job_views(tx, task.asked.id).await?,
                     })

@@ -4,7 +4,7 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
-use cynode_domain::status::{JobStatus, TaskStatus};
+use cynode_domain::status::{JobStatus, ShownTaskStatus, TaskStatus};
 use cynode_store::{JobStore, SettingStore, Tx};
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
@@ -27,17 +27,16 @@ impl Tasks {
         &self,
         caller: &Caller,
         task: &str,
-        status: &str,
+        status: ShownTaskStatus,
         reason: Option<&str>,
     ) -> Result<TaskView, TaskError> {
-        let to = TaskStatus::from_api_name(status).map_err(|error| invalid(error.to_string()))?;
         if reason.is_some_and(|reason| reason.chars().count() > MAX_REASON_CHARS) {
             let rule = format!("a reason has {MAX_REASON_CHARS} characters at most");
             return Err(invalid(rule));
         }
         let now = self.get(caller, task).await?;
-        if now.status != to.api_name() {
-            self.end(caller, task, to, reason).await?;
+        if now.status != status {
+            self.end(caller, task, status.into(), reason).await?;
         }
         self.get(caller, task).await
     }
@@ -70,11 +69,8 @@ impl Tasks {
         &self,
         caller: &Caller,
         job: JobId,
-        status: &str,
+        to: JobStatus,
     ) -> Result<JobView, TaskError> {
-        let to: JobStatus = status
-            .parse()
-            .map_err(|error: cynode_domain::status::UnknownStatus| invalid(error.to_string()))?;
         let seen = self.job(caller, job).await?;
         if to != JobStatus::Canceled || (seen.status.is_terminal() && seen.status != to) {
             return Err(job_refusal(seen.status, to));
@@ -98,10 +94,10 @@ async fn end(
     let allowed: Vec<_> = TASK_ENDS
         .iter()
         .filter(|end| task.status.successors().contains(end))
-        .map(|end| end.api_name())
+        .map(|end| end.shown().as_str())
         .collect();
     if !allowed.is_empty() && !TASK_ENDS.contains(&to) {
-        let (from, to) = (task.status.api_name(), to.api_name());
+        let (from, to) = (task.status.shown(), to.shown());
         let allowed = allowed.join(", ");
         return Err(invalid(format!(
             "a {from} task can be set to: {allowed}; that it is {to} is for its workflow to say"
@@ -110,7 +106,7 @@ async fn end(
     match close(tx, task.asked.id, to, summary).await? {
         Closing::Closed { is_revoked: true } => Ok(tx.policy_touch().await?),
         Closing::Closed { is_revoked: false } => Ok(()),
-        Closing::Before(status) => Err(TaskError::Closed { status: status.api_name() }),
+        Closing::Before(status) => Err(TaskError::Closed { status: status.shown() }),
     }
 }
 

@@ -85,7 +85,7 @@ impl Change {
 
     async fn refuse_closed(&self, tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
         if task.status.is_terminal() {
-            return Err(TaskError::Closed { status: task.status.api_name() });
+            return Err(TaskError::Closed { status: task.status.shown() });
         }
         if self.request.expected_updated_at.is_some_and(|seen| seen != task.updated_at) {
             return Err(TaskError::Changed);

@@ -131,7 +131,7 @@ fn close(finish: &Finish) -> Close {
     // A summary may quote what a command printed, which may be anything.
     let fit = finish.summary.chars().filter(|c| *c != '\0');
     let summary: String = fit.take(MAX_SUMMARY_CHARS).collect();
-    let data = json!({ "status": task.api_name(), "summary": summary });
+    let data = json!({ "status": task.shown(), "summary": summary });
     Close { task, run, summary, event: Told { kind: "task.closed", data } }
 }
 

@@ -3,7 +3,7 @@
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
 use cynode_store::{
-    ArtifactStore, EventStore, JobStore, NewEvent, NewJob, PlacementStore, Task, Tx,
+    ArtifactStore, EventStore, JobStore, KeepExecs, NewEvent, NewJob, PlacementStore, Task, Tx,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +15,9 @@ use crate::tasks::event;
 /// The step that stands for commands in a workspace: no plan has so many. Their attempts count them,
 /// so that (run, step, attempt) stays unique.
 pub(crate) const EXEC_STEP: u32 = 1_000_000;
+/// How much of a run's commands is kept once they have ended. So many may run at once, and whoever waits
+/// for one of them is to find what came of it.
+pub(crate) const EXECS_KEPT: KeepExecs = KeepExecs { bytes: 16 * 1024 * 1024, last: 8 };
 /// How long a job waits for another of its task to be placed; a little longer than that can take.
 const FOLLOW_MS: u32 = 3_000;
 

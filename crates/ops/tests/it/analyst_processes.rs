@@ -1,15 +1,22 @@
 //! Analysts as the orchestrator starts them, by a launcher that is scripted.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_domain::ids::JobId;
+use cynode_domain::criteria::{Criterion, Evidence};
+use cynode_domain::ids::{JobId, RunId};
+use cynode_domain::job::Ending;
+use cynode_domain::verdict::FindingStatus;
 use cynode_ops::Signals;
 use cynode_ops::agents::AgentError;
-use cynode_ops::analysts::{AnalystOptions, AnalystRequestError, Analysts, Launcher};
-use cynode_ops::handoff::{HandoffOptions, Handoffs, Nobody};
+use cynode_ops::analyst::{Analyst as _, Case, Opinion};
+use cynode_ops::analysts::{AnalystOptions, AnalystRequestError, Analysts, Launcher, Managed};
+use cynode_ops::handoff::{
+    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+};
+use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -20,6 +27,8 @@ on_each_engine! {
     an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it,
     no_more_analysts_work_at_once_than_allowed,
     asking_twice_for_an_analyst_is_asking_once,
+    a_fault_while_an_analyst_works_keeps_no_other_from_looking,
+    an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more,
     there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on,
 }
 
@@ -30,18 +39,43 @@ struct Scripted {
     most: AtomicUsize,
     may_end: Semaphore,
     ended: AtomicUsize,
+    /// Whether the next one brings a fault of ours to light.
+    panics: AtomicBool,
 }
 
 #[async_trait]
 impl Launcher for Scripted {
     async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, String> {
         self.given.lock().unwrap().push(handoff);
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "a fault of ours");
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         self.may_end.acquire().await.unwrap().forget();
         self.working.fetch_sub(1, Ordering::SeqCst);
         self.ended.fetch_add(1, Ordering::SeqCst);
         Ok(json!({ "status": "pass", "findings": [] }))
+    }
+}
+
+/// Asks for analysts at an orchestrator that nobody hears of again.
+#[derive(Default)]
+struct Elsewhere {
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl ProjectManager for Elsewhere {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("only verifications here".to_owned()))
     }
 }
 
@@ -53,6 +87,10 @@ struct Verified {
 
 impl Verified {
     async fn with(options: AnalystOptions) -> Self {
+        Self::of(options, Arc::new(Nobody)).await
+    }
+
+    async fn of(options: AnalystOptions, manager: Arc<dyn ProjectManager>) -> Self {
         let mut its = Catalogue::new().await;
         let asked = json!({
             "input_mode": "commands", "commands": ["true"],
@@ -67,7 +105,7 @@ impl Verified {
         let signals = Signals::new(store.engine());
         let handoffs = Handoffs::new(
             (store.clone(), clock, signals.clone()),
-            Arc::new(Nobody),
+            manager,
             HandoffOptions::default(),
         );
         let launcher = Arc::new(Scripted {
@@ -76,6 +114,7 @@ impl Verified {
             most: AtomicUsize::new(0),
             may_end: Semaphore::new(0),
             ended: AtomicUsize::new(0),
+            panics: AtomicBool::new(false),
         });
         let analysts = Analysts::new((store, signals), handoffs, launcher.clone(), options);
         Self { its, launcher, analysts }
@@ -142,6 +181,55 @@ async fn asking_twice_for_an_analyst_is_asking_once() {
     verified.until(1, |it| it.ended.load(Ordering::SeqCst)).await;
 
     assert_eq!(verified.launcher.given.lock().unwrap().len(), 1);
+}
+
+async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
+    let verified = Verified::with(AnalystOptions { max: 1, ..AnalystOptions::default() }).await;
+    verified.launcher.panics.store(true, Ordering::SeqCst);
+    verified.launcher.may_end.add_permits(1);
+    let job = verified.job().await;
+
+    while verified.launcher.ended.load(Ordering::SeqCst) == 0 {
+        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    assert!(verified.launcher.given.lock().unwrap().len() > 1);
+}
+
+async fn an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more() {
+    let options = AnalystOptions { within: Duration::from_millis(5), ..AnalystOptions::default() };
+    let manager = Arc::new(Elsewhere::default());
+    let verified = Verified::of(options, manager.clone()).await;
+    let case = Case {
+        task: verified.its.task.id,
+        user: verified.its.bob().user,
+        run: RunId::generate(),
+        job: verified.job().await,
+        step_index: 0,
+        attempt: 1,
+        evidence: Evidence {
+            ending: Ending::Exited { code: 0 },
+            stdout: String::new(),
+            artifacts: vec![],
+            checks: vec![],
+        },
+        owed: vec![],
+        criteria: vec![Criterion::Text { description: "it reads well".to_owned() }],
+    };
+    let judge = Managed::new(verified.analysts.clone());
+
+    let verdict = loop {
+        if let Opinion::Verdict(verdict) = judge.examine(&case).await.unwrap() {
+            break verdict;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+
+    assert_eq!(manager.asked.load(Ordering::SeqCst), 2);
+    let last = verdict.findings.last().unwrap();
+    assert_eq!(last.status, FindingStatus::Unchecked);
+    assert!(last.message.contains("the analyst left no findings"), "{}", last.message);
 }
 
 async fn there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on() {

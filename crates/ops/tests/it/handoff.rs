@@ -42,7 +42,7 @@ on_each_engine! {
 }
 
 /// When a test gives up that is about giving up.
-const SOON: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_secs(1);
 
 type Says = Result<Value, HandoffError>;
 

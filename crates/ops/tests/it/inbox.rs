@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use cynode_ops::Signals;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
 use cynode_ops::inbox::{Inbox, InboxOptions};
+use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::apmas::MessageQuery;
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ use crate::team::Team;
 on_each_engine! {
     two_inboxes_of_one_database_hand_each_report_over_once,
     a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason,
+    a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun,
+    a_panic_over_a_report_ends_neither_the_inbox_nor_the_report,
     reports_of_a_closed_task_are_not_looked_at_again,
     reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits,
     a_report_whose_manager_was_killed_is_dealt_with_after_a_restart,
@@ -29,6 +32,8 @@ struct Manager {
     heard: Mutex<Vec<String>>,
     /// How many reports it is yet to die of.
     dies: Mutex<u32>,
+    /// How many reports are yet to bring a fault of ours to light.
+    panics: Mutex<u32>,
     /// Whether it waits with a report in its hands until it may answer.
     waits: bool,
     /// Tells that it has a report in its hands.
@@ -54,6 +59,14 @@ impl ProjectManager for Manager {
             if *dies > 0 {
                 *dies -= 1;
                 return Err(HandoffError::Lost("killed".to_owned()));
+            }
+        }
+        {
+            let mut panics = self.panics.lock().unwrap();
+            if let Some(left) = panics.checked_sub(1) {
+                *panics = left;
+                drop(panics);
+                panic!("a fault of ours");
             }
         }
         let words = handoff["body"]["report"]["payload"]["summary"].as_str().unwrap();
@@ -133,6 +146,43 @@ async fn two_inboxes_of_one_database_hand_each_report_over_once() {
     first.unwrap();
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
     assert!(team.inbox().await.is_empty());
+}
+
+async fn a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun() {
+    let team = Team::new().await;
+    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
+    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    // More often than it may be begun.
+    for _ in 0..7 {
+        let shutdown = Shutdown::new();
+        let stop = async {
+            manager.begun.notified().await;
+            shutdown.trigger();
+        };
+        tokio::join!(inbox(&team, &manager).run(shutdown.clone()), stop);
+    }
+    let waiting = team.inbox().await.len();
+
+    let patient = Arc::new(Manager::default());
+    inbox(&team, &patient).activate().await.unwrap();
+
+    assert_eq!((waiting, manager.heard.lock().unwrap().len()), (1, 7));
+    assert_eq!(*patient.heard.lock().unwrap(), ["one"]);
+    assert!(team.inbox().await.is_empty());
+}
+
+async fn a_panic_over_a_report_ends_neither_the_inbox_nor_the_report() {
+    let team = Team::new().await;
+    let manager = Arc::new(Manager { panics: Mutex::new(2), ..Manager::default() });
+    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let brief = InboxOptions { lease: Duration::from_millis(5), pause: Duration::ZERO };
+
+    let inbox = inbox(&team, &manager).with(brief);
+    while !team.inbox().await.is_empty() {
+        inbox.activate().await.unwrap();
+    }
+
+    assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
 }
 
 async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() {

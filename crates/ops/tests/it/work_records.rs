@@ -3,7 +3,7 @@
 use cynode_domain::finding::{FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId};
 use cynode_domain::policy::Principal;
-use cynode_domain::status::{JobStatus, RunStatus};
+use cynode_domain::status::{JobStatus, RunStatus, ShownTaskStatus};
 use cynode_ops::findings::{FindingError, Source};
 use cynode_ops::memory::MemoryError;
 use cynode_ops::runs::RunError;
@@ -142,28 +142,26 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     let its = Catalogue::new().await;
     let (bob, task) = (its.bob(), its.task.id.to_string());
     let job = its.job().await;
-    let set = async |who: &Caller, status: &str| {
+    let set = async |who: &Caller, status: ShownTaskStatus| {
         its.tasks.set_status(who, &task, status, Some("no longer wanted")).await
     };
 
-    let completed = set(bob, "completed").await.unwrap_err();
-    let unknown = set(bob, "pending").await.unwrap_err();
-    let by_eve = set(&its.eve, "failed").await;
-    let same = set(bob, "queued").await.unwrap();
-    let superseded = set(bob, "superseded").await.unwrap();
-    let again = set(bob, "superseded").await.unwrap();
-    let back = set(bob, "failed").await.unwrap_err();
+    let completed = set(bob, ShownTaskStatus::Completed).await.unwrap_err();
+    let by_eve = set(&its.eve, ShownTaskStatus::Failed).await;
+    let same = set(bob, ShownTaskStatus::Queued).await.unwrap();
+    let superseded = set(bob, ShownTaskStatus::Superseded).await.unwrap();
+    let again = set(bob, ShownTaskStatus::Superseded).await.unwrap();
+    let back = set(bob, ShownTaskStatus::Failed).await.unwrap_err();
 
     assert_eq!(
         completed.to_string(),
         "a queued task can be set to: failed, canceled, superseded; that it is completed is for its workflow to say"
     );
-    assert!(unknown.to_string().contains("use one of: queued, running"));
     assert!(matches!(by_eve, Err(TaskError::NotFound(_))));
-    assert_eq!(same.status, "queued");
+    assert_eq!(same.status.as_str(), "queued");
     assert_eq!(superseded.summary.as_deref(), Some("superseded by bob: no longer wanted"));
     assert_eq!((again.status.as_str(), again.closed), ("superseded", true));
-    assert!(matches!(back, TaskError::Closed { status: "superseded" }));
+    assert!(matches!(back, TaskError::Closed { status: ShownTaskStatus::Superseded }));
     assert_eq!(its.tasks.job(bob, job).await.unwrap().status, JobStatus::Canceled);
     let runs = its.runs.list(bob, of_task(&its)).await.unwrap().items;
     assert_eq!(runs[0].status, RunStatus::Canceled);
@@ -172,13 +170,13 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
 async fn a_job_is_canceled_by_its_owner_and_reported_by_its_node_only() {
     let its = Catalogue::new().await;
     let (bob, job) = (its.bob(), its.job().await);
-    let set = async |status: &str| its.tasks.set_job_status(bob, job, status).await;
+    let set = async |status: JobStatus| its.tasks.set_job_status(bob, job, status).await;
 
-    let completed = set("completed").await.unwrap_err();
-    let by_eve = its.tasks.set_job_status(&its.eve, job, "canceled").await;
-    let canceled = set("canceled").await.unwrap();
-    let again = set("canceled").await.unwrap();
-    let back = set("failed").await.unwrap_err();
+    let completed = set(JobStatus::Completed).await.unwrap_err();
+    let by_eve = its.tasks.set_job_status(&its.eve, job, JobStatus::Canceled).await;
+    let canceled = set(JobStatus::Canceled).await.unwrap();
+    let again = set(JobStatus::Canceled).await.unwrap();
+    let back = set(JobStatus::Failed).await.unwrap_err();
 
     assert_eq!(
         completed.to_string(),

@@ -45,7 +45,7 @@ impl LedgerLane {
     #[expect(clippy::disallowed_methods, reason = "ends by itself when the store is dropped")]
     pub(crate) fn open(pool: Pool) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(Writer { pool, connection: None }.run(waiting));
+        tokio::spawn(Writer { pool, connection: None, patience: PATIENCE }.run(waiting));
         Self { queue }
     }
 
@@ -61,6 +61,8 @@ struct Writer {
     pool: Pool,
     /// Kept, because it has the statements prepared.
     connection: Option<Tx>,
+    /// How long a commit may take.
+    patience: Duration,
 }
 
 impl Writer {
@@ -112,7 +114,7 @@ impl Writer {
         };
         // If the writer is stopped in the middle, nobody else shall have the connection.
         connection.set_open(true);
-        let commit = tokio::time::timeout(PATIENCE, connection.commit_all(&statements));
+        let commit = tokio::time::timeout(self.patience, connection.commit_all(&statements));
         let written = match commit.await {
             Ok(written) => written.map(drop),
             Err(late) => Err(Error::unavailable(late)),
@@ -142,9 +144,16 @@ fn gathered(first: Waiting, queue: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting>
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use chrono::DateTime;
     use cynode_domain::ids::{ChatMessageId, ThreadId};
     use serde_json::json;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{UnixListener, UnixStream};
+    use tokio::sync::watch;
+    use tokio::task::JoinSet;
+    use tokio_postgres::config::Host;
 
     use super::*;
     use crate::ThreadMessage;
@@ -173,6 +182,70 @@ mod tests {
 
         assert!(matches!(unfit, Err(Error::NulCharacter)), "{unfit:?}");
         assert!(matches!(fit, Err(Error::Closed)), "{fit:?}");
+    }
+
+    /// Passes bytes on in both directions while `speaks` says so, and keeps them otherwise.
+    async fn stand_between(listener: UnixListener, server: PathBuf, speaks: watch::Receiver<bool>) {
+        let mut ways = JoinSet::new();
+        while let Ok((client, _)) = listener.accept().await {
+            let server = UnixStream::connect(&server).await.unwrap();
+            let ((mut from, mut back), (mut answers, mut to)) =
+                (client.into_split(), server.into_split());
+            let mut speaks = speaks.clone();
+            ways.spawn(async move {
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+            });
+            ways.spawn(async move {
+                let mut piece = [0; 4096];
+                while let Ok(length @ 1..) = answers.read(&mut piece).await {
+                    if speaks.wait_for(|speaks| *speaks).await.is_err()
+                        || back.write_all(&piece[..length]).await.is_err()
+                    {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_no_server_answers_is_given_up_and_the_next_goes_another_way() {
+        let database = cynode_testkit::postgres_database().await;
+        let known: tokio_postgres::Config = database.url.parse().unwrap();
+        let [Host::Unix(sockets)] = known.get_hosts() else { panic!("{known:?}") };
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
+        let (say, speaks) = watch::channel(true);
+        let between = stand_between(listener, sockets.join(".s.PGSQL.5432"), speaks);
+        let mut config = deadpool_postgres::Config::new();
+        config.host = Some(directory.path().display().to_string());
+        (config.user, config.dbname) =
+            (known.get_user().map(str::to_owned), known.get_dbname().map(str::to_owned));
+        let pool = config.create_pool(None, tokio_postgres::NoTls).unwrap();
+        let mut writer = Writer { pool, connection: None, patience: Duration::from_mins(1) };
+        let rows = Rows::of(&[message("said", "")]).unwrap();
+
+        let test = async {
+            // No table is there, which a server that answers says.
+            let answered = writer.commit(&rows).await;
+            say.send_replace(false);
+            writer.patience = Duration::from_millis(20);
+            let silent = writer.commit(&rows).await;
+            let is_let_go = writer.connection.is_none();
+            say.send_replace(true);
+            writer.patience = Duration::from_mins(1);
+            let again = writer.commit(&rows).await;
+            (answered, silent, is_let_go, again)
+        };
+        let (answered, silent, is_let_go, again) = tokio::select! {
+            seen = test => seen,
+            () = between => panic!("nobody stands between"),
+        };
+
+        for spoken in [answered, again] {
+            assert!(matches!(spoken, Err(Error::Statement(_))), "{spoken:?}");
+        }
+        assert!(matches!(silent, Err(Error::Unavailable(_))) && is_let_go, "{silent:?}");
     }
 
     #[test]

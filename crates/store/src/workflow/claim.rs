@@ -66,6 +66,15 @@ pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>,
     tx.row(&sql, params![versions.oldest, versions.newest]).await?.as_ref().map(run).transpose()
 }
 
+/// Whether there is a claimable run; nothing is locked.
+pub(super) async fn is_next(tx: &mut Tx, versions: Versions) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {CLAIMABLE}
+         ORDER BY r.id LIMIT 1"
+    );
+    Ok(tx.row(&sql, params![versions.oldest, versions.newest]).await?.is_some())
+}
+
 /// Hands out runs, oldest first.
 pub(super) async fn claim(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
     if !tx.is_sqlite() {

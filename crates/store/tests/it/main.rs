@@ -76,6 +76,7 @@ store_laws! {
         a_due_time_has_one_run_and_a_skipped_one_is_over,
         who_lost_the_claim_of_a_schedules_run_changes_nothing_more,
         a_schedules_run_that_is_put_off_is_claimed_again_when_its_time_has_come,
+        a_schedules_run_that_is_given_back_counts_as_nothing,
         a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open,
         a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks,
         only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always,
@@ -187,6 +188,7 @@ store_laws! {
         a_key_finds_the_job_that_one_handle_made_with_it,
         commands_of_a_run_are_counted_apart_from_its_steps,
         what_ended_commands_left_is_forgotten_up_to_a_number,
+        what_ended_commands_left_is_kept_up_to_so_many_bytes_and_the_last_ones_always,
     }
     logs {
         output_is_kept_in_order_and_byte_for_byte,
@@ -327,6 +329,7 @@ store_laws! {
         a_processed_message_waits_no_longer_and_keeps_its_first_mark,
         a_report_is_claimed_by_one_and_only_the_last_claim_counts,
         reports_of_a_task_are_claimed_one_after_the_other,
+        of_many_who_claim_reports_of_a_task_at_once_one_gets_the_first,
         a_report_that_is_given_up_says_why_and_is_claimed_no_more,
         an_instruction_is_delivered_once_and_pending_until_acknowledged,
     }

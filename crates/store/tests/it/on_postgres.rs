@@ -170,6 +170,21 @@ async fn a_run_that_is_being_claimed_is_skipped_by_others() {
 }
 
 #[tokio::test]
+async fn looking_whether_a_run_waits_keeps_it_from_nobody() {
+    let (_database, store) = opened().await;
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let other = world.store.clone();
+
+    let (is_next, theirs) = change!(world.store, tx => {
+        let is_next = tx.run_is_next().await?;
+        Ok::<_, Error>((is_next, change!(other, tx => tx.run_next().await)))
+    });
+
+    assert_eq!((is_next, theirs), (true, Some(run)));
+}
+
+#[tokio::test]
 async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     let (_database, store) = opened().await;
     let world = World::new(store).await;

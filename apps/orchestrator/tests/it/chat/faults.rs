@@ -51,6 +51,14 @@ pub(crate) async fn whoever_cannot_answer_is_said_by_code(harness: Harness) {
     let away = Answer::of(ask(&harness, &manager)).await;
     assert_eq!(code(&away, 503), "model_unavailable");
     assert_eq!(away.header("retry-after"), "1");
+    // Where it listens is nobody's business.
+    let said = away.body["error"]["message"].as_str().unwrap();
+    assert!(said.contains("cynork status") && !said.contains('/'), "{said}");
+    let mut thrice = manager.clone();
+    thrice["n"] = json!(3);
+    let refused = Answer::of(ask(&harness, &thrice)).await;
+    assert_eq!(code(&refused, 400), "invalid_request");
+    assert_eq!(refused.body["error"]["param"], "n");
     let project = ask(&harness, &question("hi")).header("OpenAI-Project", "nowhere");
     assert_eq!(code(&Answer::of(project).await, 404), "project_not_found");
 }

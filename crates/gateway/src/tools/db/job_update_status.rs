@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
+use cynode_domain::status::JobStatus;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ fn input() -> Value {
         json!({
             "job_id": id("job"),
             "task_id": id("task"),
-            "status": { "enum": ["queued", "running", "completed", "failed", "canceled", "lease_expired"] },
+            "status": { "enum": JobStatus::ALL },
         }),
     )
 }
@@ -38,10 +39,10 @@ fn output() -> Value {
 #[derive(Deserialize)]
 struct Arguments {
     job_id: JobId,
-    status: String,
+    status: JobStatus,
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { job_id, status } = read(arguments)?;
-    show(context.services.tasks.set_job_status(&context.who.caller, job_id, &status).await?)
+    show(context.services.tasks.set_job_status(&context.who.caller, job_id, status).await?)
 }

@@ -1,6 +1,7 @@
 //! `db.task.list`
 
 use cynode_domain::policy::{Principal, ToolScope};
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::tasks::TaskQuery;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ fn input() -> Value {
         &[],
         json!({
             "project_id": id("project"),
-            "status": { "enum": ["queued", "running", "completed", "failed", "canceled", "superseded"] },
+            "status": { "enum": ShownTaskStatus::ALL },
             "limit": limit(),
             "cursor": cursor(),
         }),
@@ -38,7 +39,7 @@ fn output() -> Value {
 
 #[derive(Deserialize)]
 struct Arguments {
-    status: Option<String>,
+    status: Option<ShownTaskStatus>,
     limit: Option<u32>,
     cursor: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use cynode_domain::status::ShownTaskStatus;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ fn input() -> Value {
         &["task_id", "status"],
         json!({
             "task_id": id("task"),
-            "status": { "enum": ["queued", "running", "completed", "failed", "canceled", "superseded"] },
+            "status": { "enum": ShownTaskStatus::ALL },
             "reason": text("Why, for the summary.", 1000),
         }),
     )
@@ -38,12 +39,12 @@ fn output() -> Value {
 #[derive(Deserialize)]
 struct Arguments {
     task_id: TaskId,
-    status: String,
+    status: ShownTaskStatus,
     reason: Option<String>,
 }
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { task_id, status, reason } = read(arguments)?;
     let (task, tasks) = (task_id.to_string(), &context.services.tasks);
-    show(tasks.set_status(&context.who.caller, &task, &status, reason.as_deref()).await?)
+    show(tasks.set_status(&context.who.caller, &task, status, reason.as_deref()).await?)
 }

@@ -1,9 +1,11 @@
 //! Commands in workspaces: who may run them, how many, and what is kept of them.
 
 use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::job::Ending;
 use cynode_ops::runs::Voice;
 use cynode_ops::sandboxes::{Exec, OpenSandbox, SandboxError};
 use cynode_store::{NewQuestion, QuestionStore, WorkflowStore};
+use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::{Value, json};
 
 use super::Places;
@@ -14,6 +16,7 @@ on_each_engine! {
     agents_run_nothing_in_what_a_person_has_stopped,
     commands_say_who_asked_and_a_key_stands_for_one_of_them,
     what_a_command_of_long_ago_left_is_no_longer_kept,
+    long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always,
 }
 
 impl Places {
@@ -157,4 +160,33 @@ async fn what_a_command_of_long_ago_left_is_no_longer_kept() {
     assert_eq!(kept, [["{}"]]);
     let seen = its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
     assert!(seen.status == "ended" && seen.ending.unwrap().contains("no longer kept"));
+}
+
+async fn long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always() {
+    let its = Places::new(&[], None).await;
+    let (at, bob) = (with_sandbox(&its).await, (&its.world.bob, Voice::Person));
+    let node = its.join("a").await;
+    let result = JobResult {
+        ending: Ending::Exited { code: 0 },
+        stdout: "x".repeat(2 * 1024 * 1024),
+        stderr: String::new(),
+        truncated: Truncated::default(),
+    };
+    let mut ids = vec![];
+    for _ in 0..12 {
+        let id = its.sandboxes.exec(bob, exec(at, "cat long", None)).await.unwrap().exec_id;
+        let taken = format!(
+            "UPDATE jobs SET status = 'running', node_id = '{}' WHERE id = '{id}'",
+            node.node
+        );
+        its.query(&taken).await;
+
+        its.nodes.finish(&node, id, result.clone()).await.unwrap();
+        let kept = its.query("SELECT id FROM jobs WHERE result IS NOT NULL").await;
+        assert!(kept.len() <= 8 && kept.contains(&vec![id.to_string()]), "{kept:?}");
+        ids.push(id.to_string());
+    }
+
+    let kept = its.query("SELECT id FROM jobs WHERE result IS NOT NULL ORDER BY id").await.concat();
+    assert_eq!(kept, ids[4..]);
 }

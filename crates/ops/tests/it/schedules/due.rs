@@ -25,6 +25,7 @@ on_each_engine! {
     at_most_five_times_of_a_schedule_are_open_whoever_fires_it,
     a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task,
     a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason,
+    a_run_in_hand_when_its_orchestrator_stops_does_not_count_as_tried,
     two_schedulers_that_look_at_once_fire_a_time_once,
     without_a_project_manager_prose_fails_and_says_what_to_do,
     what_the_project_manager_cannot_do_is_given_up_in_the_end,
@@ -154,7 +155,8 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
         }
     }
     let due = clockwork.make(commands(&json!({}))).await.id;
-    let scheduler = scheduler(&clockwork.its, clockwork.signals.clone(), Arc::new(Stuck));
+    let scheduler =
+        scheduler(&clockwork.its, clockwork.signals.clone(), Arc::new(Stuck::default()));
     let shutdown = Shutdown::new();
     let noted = async {
         loop {
@@ -283,6 +285,28 @@ async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason(
     assert_eq!((run.status, run.attempts), (Status::Failed, 5));
     assert!(run.summary.contains("4 times whoever dealt with it"), "{}", run.summary);
     assert!(clockwork.manager.handed.lock().unwrap().is_empty());
+}
+
+async fn a_run_in_hand_when_its_orchestrator_stops_does_not_count_as_tried() {
+    let clockwork = Clockwork::new().await;
+    let schedule = clockwork.prose().await;
+    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
+    // More often than it may fail, be left behind, or be put off because nobody is there.
+    for _ in 0..21 {
+        let (stuck, shutdown) = (Arc::new(Stuck::default()), Shutdown::new());
+        let scheduler = scheduler(&clockwork.its, clockwork.signals.clone(), stuck.clone());
+        let stop = async {
+            stuck.begun.notified().await;
+            shutdown.trigger();
+        };
+        tokio::join!(scheduler.run(shutdown.clone()), stop);
+    }
+
+    clockwork.activate().await;
+
+    let run = clockwork.runs(schedule.id).await.remove(0);
+    assert_eq!((run.status, run.attempts), (Status::Done, 22), "{}", run.summary);
+    assert_eq!(clockwork.tasks().await.len(), 1);
 }
 
 async fn two_schedulers_that_look_at_once_fire_a_time_once() {

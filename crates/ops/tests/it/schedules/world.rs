@@ -20,6 +20,7 @@ use cynode_wire::handoff::HandoffKind;
 use cynode_wire::page::PageQuery;
 use cynode_wire::schedules::{CreateSchedule, ScheduleRunView, ScheduleView};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::catalogue::Catalogue;
 
@@ -205,7 +206,11 @@ impl Clockwork {
 }
 
 /// Takes what is handed to it, and never answers.
-pub(super) struct Stuck;
+#[derive(Default)]
+pub(super) struct Stuck {
+    /// Tells that it has something in its hands.
+    pub(super) begun: Notify,
+}
 
 #[async_trait]
 impl ProjectManager for Stuck {
@@ -214,6 +219,7 @@ impl ProjectManager for Stuck {
     }
 
     async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+        self.begun.notify_one();
         std::future::pending().await
     }
 

@@ -210,6 +210,25 @@ pub(crate) async fn reports_of_a_task_are_claimed_one_after_the_other(store: Sto
     assert_eq!(claimed(&world.store).await.map(|next| next.message.sent.id), Some(sent[1].id));
 }
 
+pub(crate) async fn of_many_who_claim_reports_of_a_task_at_once_one_gets_the_first(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let sent: Vec<_> = (0..20).map(|n| report(task, &n.to_string())).collect();
+    for message in &sent {
+        add(&world.store, message).await;
+    }
+
+    for message in &sent {
+        let all = join_all((0..8).map(|_| claimed(&world.store))).await;
+
+        let all: Vec<_> = all.into_iter().flatten().collect();
+        let ids: Vec<_> = all.iter().map(|claimed| claimed.message.sent.id).collect();
+        assert_eq!(ids, [message.id]);
+        let claim = all[0].claim;
+        change!(world.store, tx => tx.report_end(claim, at(5)).await);
+    }
+}
+
 pub(crate) async fn a_report_that_is_given_up_says_why_and_is_claimed_no_more(store: Store) {
     let world = World::new(store).await;
     let task = world.task("t").await;

@@ -2,7 +2,9 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
-use cynode_store::{ExecCounts, JobStore, Run, Sandbox, SandboxStore, Store};
+use cynode_store::{
+    ExecCounts, JobStore, KeepExecs, KeptExecStore, Run, Sandbox, SandboxStore, Store,
+};
 use serde_json::json;
 
 use crate::world::{World, at, new_job};
@@ -130,4 +132,48 @@ pub(crate) async fn what_ended_commands_left_is_forgotten_up_to_a_number(store: 
         assert_eq!(world.job_now(id).await, job);
     }
     assert_eq!(look!(world.store, tx => tx.log_read(newest, "stdout").await), b"said");
+}
+
+pub(crate) async fn what_ended_commands_left_is_kept_up_to_so_many_bytes_and_the_last_ones_always(
+    store: Store,
+) {
+    const KIB: usize = 1024;
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    let (sandbox, elsewhere) = (world.sandbox(&run, 1).await.id, world.sandbox(&other, 1).await.id);
+    let (long, text) = (vec![b'x'; 2 * KIB], "y".repeat(3 * KIB));
+    let mut jobs = vec![];
+    for number in 2..7 {
+        jobs.push(world.exec(&run, sandbox, number, None).await);
+    }
+    let strange = world.exec(&other, elsewhere, 2, None).await;
+    // The one that was begun first ends last; each is a bit more than 5 KiB.
+    jobs.rotate_left(1);
+    for job in jobs.iter().copied().chain([strange]) {
+        let (long, text) = (long.clone(), text.clone());
+        change!(world.store, tx => {
+            tx.log_append(job, "stdout", 0, &long).await?;
+            tx.job_close(job, JobStatus::Completed, Some(&json!(text))).await
+        });
+    }
+    let trim = async |bytes, last| {
+        let keep = KeepExecs { bytes, last };
+        change!(world.store, tx => tx.exec_trim(run.id, STEP, keep).await);
+        let mut kept = vec![];
+        for job in jobs.clone() {
+            let output = look!(world.store, tx => tx.log_read(job, "stdout").await);
+            let has_result = world.job_now(job).await.result.is_some();
+            assert_eq!(has_result, !output.is_empty());
+            kept.push(has_result);
+        }
+        kept
+    };
+
+    assert_eq!(trim(1024 * 1024, 0).await, [true; 5]);
+    for _ in 0..2 {
+        assert_eq!(trim(16 * 1024, 1).await, [false, false, true, true, true]);
+    }
+    assert_eq!(trim(1, 2).await, [false, false, false, true, true]);
+    assert_eq!(trim(1, 1).await, [false, false, false, false, true]);
+    assert!(world.job_now(strange).await.result.is_some());
 }

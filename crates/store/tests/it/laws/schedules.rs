@@ -5,7 +5,7 @@ use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, UserId};
 use cynode_domain::schedule::{IfMissed, Overlap, Payload, Rule, ScheduleRunStatus, Timing, Zone};
 use cynode_domain::status::TaskStatus;
 use cynode_store::{
-    DueStore, Error, NewScheduleRun, Schedule, ScheduleAhead, ScheduleClaim, ScheduleRun,
+    DueStore, Error, NewScheduleRun, PutOff, Schedule, ScheduleAhead, ScheduleClaim, ScheduleRun,
     ScheduleRunStore, ScheduleStore, ScheduledTaskStore, Store, TaskStore,
 };
 use futures_util::future::join_all;
@@ -207,7 +207,9 @@ pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(s
     let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
 
     assert!(!change!(world.store, tx => tx.schedule_run_keep(old, handed, LONG_MS).await));
-    assert!(!change!(world.store, tx => tx.schedule_run_retry(old, 0, ("again", true)).await));
+    assert!(
+        !change!(world.store, tx => tx.schedule_run_retry(old, 0, ("again", PutOff::Failed)).await)
+    );
     assert!(!change!(world.store, tx => tx.schedule_run_end(old, over, "mine").await));
     assert!(change!(world.store, tx => tx.schedule_run_keep(new, handed, LONG_MS).await));
     assert!(change!(world.store, tx => tx.schedule_run_end(new, over, "yours").await));
@@ -227,15 +229,32 @@ pub(crate) async fn a_schedules_run_that_is_put_off_is_claimed_again_when_its_ti
     assert_eq!(claimed(&world.store).await, []);
 
     let mine = claim(&first);
-    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, ("nobody is there", false)).await);
+    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, ("nobody is there", PutOff::Away)).await);
     assert_eq!(claimed(&world.store).await, []);
-    change!(world.store, tx => tx.schedule_run_retry(mine, 0, ("nobody is there", true)).await);
+    change!(world.store, tx => tx.schedule_run_retry(mine, 0, ("nobody is there", PutOff::Failed)).await);
     let second = claimed(&world.store).await.remove(0);
 
     assert_eq!((second.id, second.attempts), (first.id, 2));
     assert_eq!((second.summary.as_str(), second.failures), ("nobody is there", 1));
     assert_eq!(second.put_off, 1, "what was put off has not failed");
     assert_eq!(second.lost(), 0);
+}
+
+pub(crate) async fn a_schedules_run_that_is_given_back_counts_as_nothing(store: Store) {
+    let world = World::new(store).await;
+    let made = added(&world, "nightly").await;
+    ran(&world, &made, 5).await;
+
+    for _ in 0..30 {
+        let mine = claim(&claimed(&world.store).await.remove(0));
+        let stopped = ("stopped", PutOff::GivenBack);
+        assert!(change!(world.store, tx => tx.schedule_run_retry(mine, 0, stopped).await));
+        assert!(!change!(world.store, tx => tx.schedule_run_retry(
+            ScheduleClaim { attempt: mine.attempt + 1, ..mine }, 0, stopped).await));
+    }
+
+    let last = claimed(&world.store).await.remove(0);
+    assert_eq!((last.attempts, last.failures, last.put_off, last.lost()), (31, 0, 0, 0));
 }
 
 pub(crate) async fn a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open(store: Store) {

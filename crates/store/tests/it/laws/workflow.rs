@@ -12,7 +12,10 @@ use crate::world::{World, eventually, new_run};
 
 impl World {
     async fn next(&self) -> Option<RunId> {
-        change!(self.store, tx => tx.run_next().await).map(|run| run.id)
+        let is_next = look!(self.store, tx => tx.run_is_next().await);
+        let next = change!(self.store, tx => tx.run_next().await);
+        assert_eq!(is_next, next.is_some());
+        next.map(|run| run.id)
     }
 
     async fn effects(&self, run: RunId, after: i64) -> Vec<String> {

@@ -1,0 +1,99 @@
+//! Where a task stands, in the words that people, agents and clients see.
+//!
+//! The database says `pending` where everybody else reads `queued`. Two types keep the two
+//! spellings apart: whatever leaves the process takes a [`ShownTaskStatus`].
+
+use super::TaskStatus;
+
+words! {
+    /// Where a task stands.
+    ShownTaskStatus("task status") {
+        /// Created, and nothing has run yet.
+        Queued = "queued",
+        /// A workflow drives it.
+        Running = "running",
+        /// Every step was verified.
+        Completed = "completed",
+        /// A step failed for good; the summary says why.
+        Failed = "failed",
+        /// A person stopped it, or a task it depends on was stopped.
+        Canceled = "canceled",
+        /// Another task took its place.
+        Superseded = "superseded",
+    }
+}
+
+impl TaskStatus {
+    /// The status as people, agents and clients see it.
+    pub const fn shown(self) -> ShownTaskStatus {
+        match self {
+            Self::Pending => ShownTaskStatus::Queued,
+            Self::Running => ShownTaskStatus::Running,
+            Self::Completed => ShownTaskStatus::Completed,
+            Self::Failed => ShownTaskStatus::Failed,
+            Self::Canceled => ShownTaskStatus::Canceled,
+            Self::Superseded => ShownTaskStatus::Superseded,
+        }
+    }
+}
+
+impl From<ShownTaskStatus> for TaskStatus {
+    fn from(shown: ShownTaskStatus) -> Self {
+        match shown {
+            ShownTaskStatus::Queued => Self::Pending,
+            ShownTaskStatus::Running => Self::Running,
+            ShownTaskStatus::Completed => Self::Completed,
+            ShownTaskStatus::Failed => Self::Failed,
+            ShownTaskStatus::Canceled => Self::Canceled,
+            ShownTaskStatus::Superseded => Self::Superseded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::PartialSchema as _;
+
+    use super::*;
+
+    #[test]
+    fn the_reference_spells_words_as_the_wire_does() {
+        let shown = serde_json::to_value(ShownTaskStatus::schema()).unwrap();
+        let kept = serde_json::to_value(TaskStatus::schema()).unwrap();
+
+        assert_eq!(shown["enum"], serde_json::to_value(ShownTaskStatus::ALL).unwrap());
+        assert_eq!(kept["enum"], serde_json::to_value(TaskStatus::ALL).unwrap());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_task_leads_back_to_its_status() {
+        let shown: Vec<_> = TaskStatus::ALL.iter().map(|status| status.shown()).collect();
+        assert_eq!(shown, ShownTaskStatus::ALL);
+
+        for &status in TaskStatus::ALL {
+            assert_eq!(TaskStatus::from(status.shown()), status);
+        }
+    }
+
+    #[test]
+    fn only_a_waiting_task_is_shown_by_another_word_than_it_is_kept_by() {
+        for &status in TaskStatus::ALL {
+            let expected = if status == TaskStatus::Pending { "queued" } else { status.as_str() };
+            assert_eq!(status.shown().as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_lists_the_known_ones() {
+        let words = "queued, running, completed, failed, canceled, superseded";
+        let refusal = "pending".parse::<ShownTaskStatus>().unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            format!("\"pending\" is no task status; use one of: {words}")
+        );
+
+        let unread =
+            serde_json::from_str::<ShownTaskStatus>("\"pending\"").unwrap_err().to_string();
+        assert!(unread.contains("unknown variant `pending`, expected one of `queued`"), "{unread}");
+    }
+}
