@@ -1,5 +1,6 @@
 //! Schedules, and what is done when they come due.
 
 mod due;
+mod handed;
 mod manage;
 mod world;

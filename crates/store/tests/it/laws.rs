@@ -26,6 +26,7 @@ pub(crate) mod projects;
 pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod sandboxes;
+pub(crate) mod schedule_runs;
 pub(crate) mod schedules;
 pub(crate) mod servers;
 pub(crate) mod sessions;

@@ -73,18 +73,20 @@ store_laws! {
         a_schedules_name_is_taken_for_one_owner_and_project_only,
         schedules_are_counted_and_paged_newest_first_for_one_owner_or_for_all,
         of_many_who_look_at_once_one_fires_a_due_time,
+        a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open,
+        a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks,
+        how_long_there_is_to_wait_is_told_by_schedules_and_claims,
+        a_schedule_that_cannot_be_read_keeps_no_other_from_coming_due,
+    }
+    schedule_runs {
         a_due_time_has_one_run_and_a_skipped_one_is_over,
         who_lost_the_claim_of_a_schedules_run_changes_nothing_more,
         a_schedules_run_that_is_put_off_is_claimed_again_when_its_time_has_come,
         a_schedules_run_that_is_given_back_counts_as_nothing,
-        a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open,
-        a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_tasks,
         only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always,
-        how_long_there_is_to_wait_is_told_by_schedules_and_claims,
         a_run_whose_task_is_open_is_never_forgotten,
         owners_of_schedules_take_turns_however_many_runs_one_of_them_has,
         the_tasks_of_a_schedules_run_are_made_by_one_of_many,
-        a_schedule_that_cannot_be_read_keeps_no_other_from_coming_due,
         times_ahead_that_are_skipped_are_counted,
     }
     projects {

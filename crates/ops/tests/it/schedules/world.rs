@@ -239,3 +239,13 @@ pub(super) fn scheduler(
     let handoffs = Handoffs::new(of, manager, HandoffOptions::default());
     Scheduler::new((store, signals), its.tasks.clone(), handoffs)
 }
+
+/// A request for a schedule of a command, with these fields beside or instead of its own.
+pub(super) fn commands(more: &Value) -> Value {
+    let task = json!({ "input_mode": "commands", "commands": ["true"] });
+    let mut request = json!({ "name": "build", "every_s": 3600, "task": task });
+    for (key, value) in more.as_object().unwrap() {
+        request[key] = value.clone();
+    }
+    request
+}
