@@ -86,7 +86,7 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut App) -> Result<(), Fai
                 let member = app.session.call(async |c| c.member_add(&group, user).await).await?;
                 added.push(member);
             }
-            app.out.show(&added, |added, look| render_members(added, look))
+            app.out.list(added, render_members)
         }
         GroupsCommand::Remove { group, users } => {
             for user in &users {

@@ -120,7 +120,7 @@ pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failu
         TaskCommand::Artifacts(command) => artifacts::run(command, app).await,
         TaskCommand::History { task } => {
             let rows = app.session.call(async |client| client.task_history(&task).await).await?;
-            app.out.show(&rows, |rows, look| view::history(rows, look))
+            app.out.list(rows, view::history)
         }
     }
 }

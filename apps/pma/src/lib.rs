@@ -42,8 +42,10 @@ use confine::{Level, Needs};
 use door::Door;
 use serve::Service;
 
-/// How long open handoffs may take to end once the process is asked to stop.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long open handoffs may take to end once the process is asked to stop. Longer than it takes until
+/// `cynode up` asks the orchestrator to stop as well, which then gives back what it had handed over: an
+/// answer that breaks off before would count as a failure.
+const GRACE: Duration = Duration::from_millis(3500);
 /// How often the orchestrator is looked for, before and after it was found.
 const LOOK: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
 

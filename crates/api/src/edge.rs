@@ -9,7 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::TraceId;
 use cynode_runtime::problem::Kind;
 use cynode_wire::problem::Problem;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderValue, Method, StatusCode};
 use tracing::{Instrument, debug, error, info_span, warn};
 
@@ -22,7 +24,7 @@ const TRACE_HEADER: &str = "x-trace-id";
 const OPENAI_ROUTES: [&str; 11] = [
     "/v1/audio",
     "/v1/batches",
-    "/v1/chat",
+    "/v1/chat/completions",
     "/v1/completions",
     "/v1/egress/chat",
     "/v1/embeddings",
@@ -103,9 +105,9 @@ impl Shape {
 /// A refusal of the framework itself, on a route that OpenAI's clients call.
 fn as_openai(refused: &Response) -> Response {
     let mut response = OpenAiError::of_framework(refused.status()).into_response();
-    if let Some(methods) = refused.headers().get(ALLOW) {
-        response.headers_mut().insert(ALLOW, methods.clone());
-    }
+    let is_of_body = |name: &HeaderName| *name == CONTENT_TYPE || *name == CONTENT_LENGTH;
+    let others = refused.headers().iter().filter(|(name, _)| !is_of_body(name));
+    response.headers_mut().extend(others.map(|(name, value)| (name.clone(), value.clone())));
     response
 }
 
@@ -131,7 +133,7 @@ fn explain(mut response: Response, trace: TraceId, shape: Shape) -> Response {
     let status = response.status();
     *response.body_mut() = Body::from(body);
     let headers = response.headers_mut();
-    headers.remove(http::header::CONTENT_LENGTH);
+    headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     if asks_for_token(status) {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));

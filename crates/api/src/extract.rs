@@ -1,13 +1,13 @@
 //! Extractors whose refusals are problems in words.
 
-use axum::body::Bytes;
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::{Json, extract};
 use cynode_runtime::problem::Kind;
 use http::StatusCode;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use crate::error::ApiError;
 
@@ -23,24 +23,23 @@ pub(crate) struct Params<T>(pub(crate) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
-        let whole = Request::from_parts(parts.clone(), body);
-        let text = Bytes::from_request(whole, state)
-            .await
-            .map_err(|rejection| refusal(rejection.status(), &rejection.body_text()))?;
-        let request = Request::from_parts(parts, axum::body::Body::from(text.clone()));
-        let Json(body) = Json::<T>::from_request(request, state)
-            .await
-            .map_err(|rejection| refusal(rejection.status(), &rejection.body_text()))?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let text = text_of(request).await?;
+        let Json(body) = Json::from_bytes(text.get().as_bytes()).map_err(unreadable)?;
         // Fields are given by name: a list would fill them by position, and mean something else
         // in the next version.
-        if text.trim_ascii_start().first() == Some(&b'{') {
+        if text.get().starts_with('{') {
             Ok(Self(body))
         } else {
             Err(ApiError::new(Kind::Validation, "body: send a JSON object"))
         }
     }
+}
+
+/// The body of a request, which is JSON; the same for every type that is made of it.
+async fn text_of(request: Request) -> Result<Box<RawValue>, ApiError> {
+    let Json(text) = Json::from_request(request, &()).await.map_err(unreadable)?;
+    Ok(text)
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segment<T> {
@@ -66,14 +65,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-fn refusal(status: StatusCode, detail: &str) -> ApiError {
-    match status {
+#[expect(clippy::needless_pass_by_value, reason = "what went wrong is passed on as it comes")]
+fn unreadable(rejection: JsonRejection) -> ApiError {
+    match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::new(Kind::TooLarge, "the body is larger than this route takes")
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             ApiError::new(Kind::UnsupportedMedia, "send the body as application/json")
         }
-        _ => ApiError::new(Kind::Validation, format!("body: {detail}")),
+        _ => ApiError::new(Kind::Validation, format!("body: {}", rejection.body_text())),
     }
 }

@@ -17,8 +17,8 @@ use crate::near::{Near, Whole};
 /// Longer than any long poll the server grants, so that the server decides when to answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What is no address, so that nothing is sent.
-const NOWHERE: &str = "";
+/// The scheme of requests that have no address, so that they are not sent.
+const NOWHERE: &str = "nowhere";
 /// How we introduce ourselves.
 pub(crate) const AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
@@ -74,9 +74,8 @@ impl Client {
 
     /// A request to the path made of `segments`, each escaped.
     pub(crate) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
-        // No address can hold such a name: the request would go somewhere else.
-        if segments.iter().any(|name| matches!(*name, "" | "." | "..")) {
-            return self.http.request(method, NOWHERE);
+        if !segments.iter().all(|name| has_address(name)) {
+            return self.http.request(method, format!("{NOWHERE}:"));
         }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -130,6 +129,9 @@ impl Client {
             return Ok(Whole { status, body: response.bytes().await.map_err(unreachable)? });
         };
         let request = request.build().map_err(unreachable)?;
+        if is_nowhere(request.url()) {
+            return Err(Error::Refused(Box::new(bad_name())));
+        }
         let url = request.url().to_string();
         match near.send(request).await {
             Ok(whole) if (200..300).contains(&whole.status) => Ok(whole),
@@ -137,6 +139,16 @@ impl Client {
             Err(cause) => Err(Error::Unreachable { url, cause }),
         }
     }
+}
+
+/// Whether an address can hold a name. One that it cannot would lead somewhere else: what is left out of
+/// an address silently makes another name of it.
+fn has_address(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['\t', '\n', '\r'])
+}
+
+fn is_nowhere(url: &Url) -> bool {
+    url.scheme() == NOWHERE
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -185,7 +197,8 @@ fn bad_name() -> Problem {
         kind: "about:blank".to_owned(),
         title: "Bad Request".to_owned(),
         status: 400,
-        detail: "nothing has that name: a name is not empty, and neither `.` nor `..`".to_owned(),
+        detail: "nothing has that name: a name is one line, not empty, and neither `.` nor `..`"
+            .to_owned(),
         instance: None,
         errors: vec![],
     }
@@ -203,7 +216,7 @@ fn parse<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, Error> {
 }
 
 pub(crate) fn unreachable(cause: reqwest::Error) -> Error {
-    if cause.is_builder() && cause.url().is_none() {
+    if cause.url().is_some_and(is_nowhere) {
         return Error::Refused(Box::new(bad_name()));
     }
     let url = cause.url().map(ToString::to_string).unwrap_or_default();

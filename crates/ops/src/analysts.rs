@@ -37,6 +37,15 @@ const MAX_SEATS: usize = 256;
 /// How long it is remembered that nobody looks any more, for whoever asks again.
 const REMEMBERED: Duration = Duration::from_mins(10);
 
+/// Whether somebody looked before an analyst was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requested {
+    /// Nobody did, and one was set to work.
+    Anew,
+    /// One is at work, or waits for its turn: nothing was changed.
+    Already,
+}
+
 /// Why no analyst was set to work.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalystRequestError {
@@ -161,11 +170,15 @@ impl Analysts {
     }
 
     /// Does what a seat was taken for. A fault of ours there frees it, as whoever waits for it would wait
-    /// for ever otherwise.
-    async fn seated(&self, job: JobId, work: impl Future<Output = ()>) {
+    /// for ever otherwise; one that somebody else has taken since stays theirs.
+    async fn seated(&self, job: JobId, taken: Seat, work: impl Future<Output = ()>) {
         if AssertUnwindSafe(work).catch_unwind().await.is_err() {
             tracing::error!(job.id = %job, "the verification of the job {job} panicked");
-            self.seats().insert(job, Seat::gave_up("its verification failed"));
+            let mut seats = self.seats();
+            if seats.get(&job) == Some(&taken) {
+                seats.insert(job, Seat::gave_up("its verification failed"));
+            }
+            drop(seats);
             self.signals.send(Topic::Results);
         }
     }

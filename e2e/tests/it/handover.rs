@@ -9,9 +9,9 @@ use crate::processes::{eventually, send};
 use crate::system::{Database, PATIENCE, System};
 use crate::work::{Interruption, assert_ran_once, closed, commands, countable, create, runs};
 
-/// A task of one step that has begun: two seconds of work, counted.
+/// A task of one step that has begun: a few seconds of work, counted.
 async fn begun(system: &System) -> TaskId {
-    let line = "echo ran >> step-1; sleep 2; echo done";
+    let line = "echo ran >> step-1; sleep 6; echo done";
     let task = create(&system.client, commands(&[line])).await;
     has_begun(system, task).await;
     task

@@ -1,7 +1,7 @@
 //! Where work runs, and reaching into its workspace: real nodes and a real project manager.
 
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cynode_client::{Client, McpError};
 use cynode_domain::ids::TaskId;
@@ -86,12 +86,20 @@ async fn work_runs_on_the_node_that_the_project_manager_chooses_and_without_it_b
     let said = system.cynork(&["prefs", "set", key, &format!("\"{SECOND}\"")]);
     assert_eq!(said.code, 0, "{}", said.stderr);
 
-    let chosen = create(&system.client, commands(&["echo here"])).await;
-    let view = closed(&system.client, chosen, PATIENCE).await;
-    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    let begun = Instant::now();
+    let chosen = loop {
+        let task = create(&system.client, commands(&["echo here"])).await;
+        let view = closed(&system.client, task, PATIENCE).await;
+        assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+        let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
+        if why.contains("a preference names it") {
+            break task;
+        }
+        // On a busy machine it may be late, and a rule goes first.
+        assert!(why.contains("in the project manager's place"), "{why}");
+        assert!(begun.elapsed() < PATIENCE, "{why}");
+    };
     assert_eq!(place(&system, chosen).await, SECOND);
-    let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
-    assert!(why.contains("a preference names it"), "{why}");
 
     // A project manager that does not answer costs a moment, and no more.
     let manager = system.role("pma").await;

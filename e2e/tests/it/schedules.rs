@@ -172,7 +172,7 @@ async fn orchestrators_that_share_a_database_fire_each_time_once() {
     let other = fleet.add_orchestrator("other").await;
     let clients = [fleet.client(&url), fleet.client(&other)];
     // A busy machine needs a while to make them all, and no time is taken that has passed.
-    let soon = SystemClock.now() + Duration::from_secs(8);
+    let soon = SystemClock.now() + Duration::from_secs(15);
 
     let task = json!({ "input_mode": "commands", "commands": ["true"] });
     for number in 0..6 {

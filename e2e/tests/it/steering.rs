@@ -1,5 +1,7 @@
 //! What people do to runs, with `cynork` against real processes.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::processes::eventually;
@@ -21,18 +23,28 @@ fn create(system: &System, name: &str, flags: &[&str], commands: &[&str]) {
     system.cynork(&args).fine();
 }
 
+/// Lets the step go on that a task waits in.
+async fn goes_on(system: &System, task: &str) {
+    let task = system.cynork(&["task", "get", task, "-o", "json"]).fine().json();
+    let workspace = system.data_dir().join("node/workspaces").join(task["id"].as_str().unwrap());
+    eventually("the workspace", PATIENCE, || fs::write(workspace.join("go"), "").ok()).await;
+}
+
 #[tokio::test]
 async fn a_run_is_paused_between_two_nodes_goes_on_where_it_was_and_is_forked() {
     let system = System::new().await;
-    create(&system, "build", &[], &["echo one; sleep 2", "echo two"]);
+    let waits = "echo one; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done";
+    create(&system, "build", &[], &[waits, "echo two"]);
     reached(&system, "build", &["running"]).await;
 
     system.cynork(&["run", "pause", "build"]).fine();
+    goes_on(&system, "build").await;
     let paused = reached(&system, "build", &["paused"]).await;
     assert!(paused["lease"].is_null(), "{paused}");
     system.cynork(&["run", "resume", "build"]).fine();
     let done = reached(&system, "build", &["completed", "failed"]).await;
     system.cynork(&["run", "fork", "build", "2", "--name", "again"]).fine();
+    goes_on(&system, "again").await;
     let forked = reached(&system, "again", &["completed", "failed"]).await;
 
     assert_eq!((&done["state"], &forked["state"]), (&"completed".into(), &"completed".into()));

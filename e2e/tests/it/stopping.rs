@@ -38,7 +38,7 @@ async fn a_canceled_task_leaves_no_process_on_the_host() {
     let gone = || (sleepers(&polite).is_empty() && sleepers(&deaf).is_empty()).then_some(());
     eventually("the end of the commands", PATIENCE, gone).await;
 
-    assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
     for task in tasks {
         assert_eq!(closed(&system.client, task, PATIENCE).await.status.as_str(), "canceled");
     }

@@ -1,12 +1,17 @@
 //! What a person at a terminal sees of tasks.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::processes::eventually;
 use crate::programs::call;
-use crate::system::System;
+use crate::system::{PATIENCE, System};
+
+/// Ends once its workspace holds a file that says so.
+const WAITING: &str = "while [ ! -e go ]; do sleep 0.05; done";
 
 const NODES: [&str; 6] = [
     "load_task_context",
@@ -49,7 +54,7 @@ async fn json_output_is_one_value() {
 
     assert_eq!(result["status"], "completed");
     assert_eq!(result["jobs"][0]["result"]["stdout"], "hello\n");
-    assert_eq!(nodes_of(history.as_array().unwrap()), NODES);
+    assert_eq!(nodes_of(history["items"].as_array().unwrap()), NODES);
     for args in [&["status"][..], &["task", "list"], &["task", "get", "one"], &["nodes", "list"]] {
         system.cynork(&[args, &["-o", "json"]].concat()).fine().json();
     }
@@ -58,7 +63,7 @@ async fn json_output_is_one_value() {
 #[tokio::test]
 async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
     let system = System::new().await;
-    let create = ["task", "create", "--command", "sleep 1.5", "--name", "slow", "--quiet"];
+    let create = ["task", "create", "--command", WAITING, "--name", "slow", "--quiet"];
     system.cynork(&create).fine();
     let mut watch = call("cynork", system.home());
     watch.arg("--data-dir").arg(system.data_dir()).args(["task", "watch", "slow", "-o", "json"]);
@@ -72,6 +77,8 @@ async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
         is_dispatched = events.last().unwrap()["data"]["node"] == "dispatch_step";
     }
     let then = system.cynork(&["task", "get", "slow", "-o", "json"]).fine().json();
+    let workspace = system.data_dir().join("node/workspaces").join(then["id"].as_str().unwrap());
+    eventually("the workspace", PATIENCE, || fs::write(workspace.join("go"), "").ok()).await;
     events.extend(lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()));
 
     assert!(watch.wait().unwrap().success());

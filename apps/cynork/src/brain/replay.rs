@@ -20,8 +20,9 @@ pub struct ReplayArgs {
 /// Replays records without asking anybody; fails if one does not hold any more.
 pub(super) async fn run(args: ReplayArgs, app: &App) -> Result<(), Failure> {
     let replayed = read(&args.path).await?;
-    app.out.show(&replayed, |all, look| render(all, look))?;
-    judge(&replayed)
+    let verdict = judge(&replayed);
+    app.out.list(replayed, render)?;
+    verdict
 }
 
 /// Fails unless there was something to check, and all of it holds. Conversations are not checked.

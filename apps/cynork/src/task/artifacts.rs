@@ -46,7 +46,7 @@ pub(crate) async fn run(command: ArtifactsCommand, app: &mut App) -> Result<(), 
     match command {
         ArtifactsCommand::List { task } => {
             let files = app.session.call(async |client| client.artifact_list(&task).await).await?;
-            app.out.show(&files, |files, look| render(files, look))
+            app.out.list(files, render)
         }
         ArtifactsCommand::Get(args) => get(args, app).await,
     }

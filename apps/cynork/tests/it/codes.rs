@@ -49,7 +49,8 @@ async fn without_a_token_nothing_is_sent() {
 async fn names_that_no_address_can_hold_are_refused_before_anything_is_sent() {
     let fake = Fake::start().await;
     let commands = [["prefs", "get"], ["settings", "get"], ["schedule", "show"], ["nodes", "get"]];
-    for (command, name) in commands.iter().flat_map(|c| ["", ".", ".."].map(|name| (c, name))) {
+    let names = ["", ".", "..", ".\t.", "web\napp"];
+    for (command, name) in commands.iter().flat_map(|c| names.map(|name| (c, name))) {
         let ran = fake.cynork(&[&command[..], &[name]].concat()).await;
 
         assert_eq!(ran.code, 6, "{command:?} {name:?}: {ran:?}");

@@ -13,7 +13,7 @@ fn limit(ending: &Ending) -> &str {
 
 #[test]
 fn a_job_that_runs_too_long_is_ended() {
-    let short = Limits { timeout_s: 1, ..limits() };
+    let short = Limits { timeout_s: 5, ..limits() };
 
     let done = Workbench::new().run_within("echo begun; sleep 60", short);
 
@@ -35,7 +35,7 @@ fn a_job_that_ignores_the_request_to_end_is_killed() {
 
 #[test]
 fn a_job_asked_to_end_may_clean_up() {
-    let short = Limits { timeout_s: 1, ..limits() };
+    let short = Limits { timeout_s: 5, ..limits() };
 
     let done = Workbench::new()
         .run_within("trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.1; done", short);

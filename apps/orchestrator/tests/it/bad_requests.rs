@@ -38,6 +38,7 @@ async fn who_is_refused_before_the_body_was_read_is_told_that_the_connection_end
     let stranger = Answer::of(harness.request(Method::POST, "/v1/tasks").json(&body)).await;
     let stranger_to_chat = harness.request(Method::POST, "/v1/chat/completions").json(&body);
     let stranger_to_chat = Answer::of(stranger_to_chat).await;
+    let nowhere = Answer::of(harness.as_admin(Method::POST, "/v1/embeddings").json(&body)).await;
     let without = Answer::of(harness.request(Method::GET, "/v1/tasks")).await;
     let known = Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await;
 
@@ -46,6 +47,7 @@ async fn who_is_refused_before_the_body_was_read_is_told_that_the_connection_end
         (stranger_to_chat.status.as_u16(), stranger_to_chat.header("connection")),
         (401, "close")
     );
+    assert_eq!((nowhere.status.as_u16(), nowhere.header("connection")), (404, "close"));
     assert_eq!((without.status.as_u16(), without.header("connection")), (401, ""));
     assert_eq!((known.status.as_u16(), known.header("connection")), (201, ""));
 }
@@ -107,6 +109,8 @@ async fn what_openai_s_clients_call_is_refused_as_they_can_read_it() {
         assert_eq!(answer.body["error"]["code"], code, "{path}: {}", answer.body);
         assert_eq!(answer.header("allow").is_empty(), status != 405, "{path}");
     }
+    // Threads are an API of ours, and what is refused there is a problem.
+    Answer::of(harness.as_admin(Method::DELETE, "/v1/chat/threads")).await.refusal(405);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

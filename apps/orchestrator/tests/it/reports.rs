@@ -121,11 +121,11 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harnes
 }
 
 pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Harness) {
-    let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
+    let harness = harness.restart_with(|options| options.job_lease_ms = 5_000).await;
     let (node, job, task) = taken(&harness).await;
 
     // Twice as long as the lease.
-    let news = node.poll_for(&[job], 2_500).await;
+    let news = node.poll_for(&[job], 11_000).await;
 
     assert_eq!(news, cynode_wire::nodes::PollView::default());
     assert_eq!(only_job(&harness, &task).await.status, JobStatus::Running);

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::script::{Shelf, refused, tool_error, work};
 
+const ANALYST: &str = "pm.analyst.request";
+
 pub(super) const ID: &str = "0193a4b2-0000-7000-8000-000000000001";
 
 fn context(preferences: &Value) -> HandoffContext {
@@ -140,11 +142,18 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
 #[tokio::test]
 async fn an_analyst_is_asked_for_through_its_tool_and_a_no_leaves_criteria_unchecked() {
     let yes = verify(work(&Shelf::new([]), None), &verification(0)).await.unwrap();
-    assert_eq!(yes.outcome, VerifyOutcome::AnalystRequested);
+    assert_eq!(yes.outcome, VerifyOutcome::AnalystRequested { is_looking: false });
+    let looks = Shelf::new([(ANALYST, Ok(json!({ "requested": true, "is_looking": true })))]);
+    let again = verify(work(&looks, None), &verification(0)).await.unwrap();
+    assert_eq!(again.outcome, VerifyOutcome::AnalystRequested { is_looking: true });
 
-    let full = Shelf::new([("pm.analyst.request", Err(tool_error("no analyst is free")))]);
+    let busy = McpError::Tool { kind: ErrorKind::ServiceUnavailable, message: "full".to_owned() };
+    let busy = Shelf::new([(ANALYST, Err(busy))]);
+    let later = verify(work(&busy, None), &verification(0)).await.unwrap();
+    assert_eq!(later.outcome, VerifyOutcome::Later { reason: "full".to_owned() });
+    let full = Shelf::new([(ANALYST, Err(tool_error("no analyst is free")))]);
     let no = verify(work(&full, None), &verification(0)).await.unwrap();
-    let refusal = Shelf::new([("pm.analyst.request", Err(refused("allowlist")))]);
+    let refusal = Shelf::new([(ANALYST, Err(refused("allowlist")))]);
     let never = verify(work(&refusal, None), &verification(0)).await;
 
     let reason = "no analyst is free".to_owned();

@@ -26,14 +26,21 @@ pub(crate) async fn verify(
     };
     let arguments = json!({ "task_id": task.id, "job_id": body.job_id });
     let outcome = match work.tools.call(ANALYST, &arguments).await {
-        Ok(_) => VerifyOutcome::AnalystRequested,
+        Ok(answer) => {
+            let is_looking = answer.structured.is_some_and(|said| said["is_looking"] == true);
+            VerifyOutcome::AnalystRequested { is_looking }
+        }
+        Err(McpError::Tool { kind, message }) if kind.may_pass() => {
+            VerifyOutcome::Later { reason: message }
+        }
         Err(McpError::Tool { message, .. }) => VerifyOutcome::Unchecked { reason: message },
         Err(error) => return Err(AgentError::of(ANALYST, error)),
     };
     let reason = match &outcome {
-        VerifyOutcome::AnalystRequested => {
+        VerifyOutcome::AnalystRequested { .. } => {
             format!("an analyst judges {} criteria in prose", body.criteria.len())
         }
+        VerifyOutcome::Later { reason } => format!("put off: {reason}"),
         VerifyOutcome::Unchecked { reason } => format!("left unchecked: {reason}"),
     };
     let input_hash = hash(&["request_analyst", &json!(body).to_string()]);

@@ -70,7 +70,8 @@ impl From<AnalystRequestError> for ToolFault {
         match fault {
             E::NoJob => Self::not_found(fault.to_string()),
             E::Nothing(_) => Self::invalid(fault.to_string()),
-            E::Off | E::Full => Self::new(ErrorKind::ServiceUnavailable, fault.to_string()),
+            E::Off => Self::new(ErrorKind::ToolDisabled, fault.to_string()),
+            E::Full => Self::new(ErrorKind::ServiceUnavailable, fault.to_string()),
             E::Handoff(_) => Self::internal(&fault),
             E::Store(fault) => fault.into(),
         }

@@ -8,7 +8,7 @@ use cynode_domain::finding::FindingStatus as Found;
 use cynode_domain::policy::Principal;
 use cynode_domain::verdict::{BY_ANALYST, Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_store::WorkflowStore;
-use cynode_wire::handoff::VerifyOutcome;
+use cynode_wire::handoff::{VerifyAnswer, VerifyOutcome};
 use tokio::time::Instant;
 
 use super::evidence::{handed, prose, written};
@@ -55,10 +55,8 @@ impl Analyst for Managed {
 
 impl Analysts {
     async fn judged(&self, case: &Case, verdict: Verdict) -> Result<Opinion, AnalystError> {
-        let (task, job) = (case.task, case.job);
-        let found: Result<_, cynode_store::Error> =
-            self.store.read(move |tx| Box::pin(written(tx, task, job))).await;
-        let found = found.map_err(|error| AnalystError::Failed(Box::new(error)))?;
+        let job = case.job;
+        let found = self.found(case).await?;
         if found.len() >= prose(&case.criteria).len() {
             self.seats().remove(&job);
             return Ok(Opinion::Verdict(merged(verdict, &found, None)));
@@ -66,6 +64,8 @@ impl Analysts {
         let seat = self.seat(case);
         let waiting_for = match seat {
             Some(Seat::GaveUp(reason, _)) => {
+                // Whoever gave up may have written something since that was looked at.
+                let found = self.found(case).await?;
                 self.seats().remove(&job);
                 return Ok(Opinion::Verdict(merged(verdict, &found, Some(&reason))));
             }
@@ -73,6 +73,17 @@ impl Analysts {
             Some(Seat::Asking) | None => "the project manager, who asks for an analyst",
         };
         Ok(Opinion::Later { waiting_for: waiting_for.to_owned() })
+    }
+
+    /// What analysts have written about each criterion.
+    async fn found(
+        &self,
+        case: &Case,
+    ) -> Result<BTreeMap<usize, cynode_store::Finding>, AnalystError> {
+        let (task, job) = (case.task, case.job);
+        let found: Result<_, cynode_store::Error> =
+            self.store.read(move |tx| Box::pin(written(tx, task, job))).await;
+        found.map_err(|error| AnalystError::Failed(Box::new(error)))
     }
 
     /// How far it is; asks the project manager if nobody has.
@@ -94,32 +105,39 @@ impl Analysts {
         seats.insert(case.job, Seat::Asking);
         let (analysts, case) = (self.clone(), case.clone());
         self.background.spawn_until_ending("verification", async move {
-            analysts.seated(case.job, analysts.ask(&case, before + 1)).await;
+            let work = analysts.ask(&case, before);
+            analysts.seated(case.job, Seat::Asking, work).await;
         });
         None
     }
 
-    /// Asks the project manager, for the so manyth time since somebody could look.
-    async fn ask(&self, case: &Case, times: u32) {
+    /// Asks the project manager, after analysts elsewhere were set to work so many times.
+    async fn ask(&self, case: &Case, before: u32) {
         let outcome = self.asked(case).await;
         let mut seats = self.seats();
         let is_asking = seats.get(&case.job) == Some(&Seat::Asking);
         let next = match outcome {
-            Ok(VerifyOutcome::AnalystRequested) => {
-                Seat::Elsewhere(Instant::now() + self.options.within, times)
+            Ok(VerifyOutcome::AnalystRequested { is_looking }) => {
+                let times = before + u32::from(!is_looking);
+                Some(Seat::Elsewhere(Instant::now() + self.options.within, times))
             }
-            Ok(VerifyOutcome::Unchecked { reason }) => Seat::gave_up(reason),
+            Ok(VerifyOutcome::Unchecked { reason }) => Some(Seat::gave_up(reason)),
+            // Whoever waits asks again: what nobody had the time for is not accepted.
+            Ok(VerifyOutcome::Later { .. })
+            | Err(HandoffError::Busy { .. } | HandoffError::Store(_)) => None,
             Err(error) => {
                 tracing::warn!(
                     task.id = %case.task, error = &error as &dyn std::error::Error,
                     "nobody verifies a task's prose"
                 );
-                Seat::gave_up(error.to_string())
+                Some(Seat::gave_up(error.to_string()))
             }
         };
         // An analyst that already looks, or has looked, says itself how it goes on.
-        if is_asking {
-            seats.insert(case.job, next);
+        match next {
+            Some(next) if is_asking => drop(seats.insert(case.job, next)),
+            None if is_asking => drop(seats.remove(&case.job)),
+            Some(_) | None => {}
         }
         drop(seats);
         self.signals.send(Topic::Results);
@@ -145,13 +163,21 @@ impl Analysts {
         loop {
             match self.handoffs.verify(&subject, body.clone()).await {
                 // It may be starting again, and asking twice for an analyst is asking once.
-                Err(error) if error.may_repeat() && tries < TRIES => {
+                answer if tries < TRIES && may_pass(&answer) => {
                     tokio::time::sleep(BETWEEN_TRIES).await;
                     tries += 1;
                 }
                 answer => return answer.map(|answer| answer.outcome),
             }
         }
+    }
+}
+
+/// Whether asking once more may have another answer.
+fn may_pass(answer: &Result<VerifyAnswer, HandoffError>) -> bool {
+    match answer {
+        Ok(answer) => matches!(answer.outcome, VerifyOutcome::Later { .. }),
+        Err(error) => error.may_repeat(),
     }
 }
 

@@ -5,14 +5,18 @@ use cynode_store::{JobStore, RunStore, TaskStore};
 use cynode_wire::handoff::{AnalystAnswer, Handoff, VerifyHandoff};
 
 use super::evidence::gather;
-use super::{AnalystRequestError, Analysts, Seat, has_room};
+use super::{AnalystRequestError, Analysts, Requested, Seat, has_room};
 use crate::Caller;
 use crate::handoff::{HandoffError, Subject};
 
 impl Analysts {
     /// Sets an analyst to work on the result of a job that ended. Asked again while one looks, it
     /// changes nothing.
-    pub async fn request(&self, caller: &Caller, job: JobId) -> Result<(), AnalystRequestError> {
+    pub async fn request(
+        &self,
+        caller: &Caller,
+        job: JobId,
+    ) -> Result<Requested, AnalystRequestError> {
         if !self.options.is_on {
             return Err(AnalystRequestError::Off);
         }
@@ -24,7 +28,7 @@ impl Analysts {
         {
             let mut seats = self.seats();
             if seats.get(&job) == Some(&Seat::Looking) {
-                return Ok(());
+                return Ok(Requested::Already);
             }
             if !has_room(&mut seats) && !seats.contains_key(&job) {
                 return Err(AnalystRequestError::Full);
@@ -34,9 +38,9 @@ impl Analysts {
         let analysts = self.clone();
         self.background.spawn_until_ending("analyst", async move {
             let work = async { analysts.ended(job, analysts.work(&subject, body).await) };
-            analysts.seated(job, work).await;
+            analysts.seated(job, Seat::Looking, work).await;
         });
-        Ok(())
+        Ok(Requested::Anew)
     }
 
     /// What the analyst is to look at, if the caller may see it.

@@ -1,5 +1,6 @@
 //! Analysts as the orchestrator starts them, by a launcher that is scripted.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,6 +30,7 @@ on_each_engine! {
     asking_twice_for_an_analyst_is_asking_once,
     a_fault_while_an_analyst_works_keeps_no_other_from_looking,
     an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more,
+    an_analyst_that_waits_for_its_turn_elsewhere_is_waited_for,
     there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on,
 }
 
@@ -61,6 +63,8 @@ impl Launcher for Scripted {
 #[derive(Default)]
 struct Elsewhere {
     asked: AtomicUsize,
+    /// What it says before that.
+    first: Mutex<VecDeque<Value>>,
 }
 
 #[async_trait]
@@ -71,7 +75,8 @@ impl ProjectManager for Elsewhere {
 
     async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
+        let first = self.first.lock().unwrap().pop_front();
+        Ok(json!({ "outcome": first.unwrap_or_else(|| json!({ "kind": "analyst_requested" })) }))
     }
 
     async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
@@ -198,8 +203,21 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
 }
 
 async fn an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more() {
+    left_without_findings([]).await;
+}
+
+async fn an_analyst_that_waits_for_its_turn_elsewhere_is_waited_for() {
+    let looking = json!({ "kind": "analyst_requested", "is_looking": true });
+    let later = json!({ "kind": "later", "reason": "too many wait" });
+    left_without_findings([later, looking.clone(), looking.clone(), looking]).await;
+}
+
+/// Has prose judged by a project manager that says this first, and then sends analysts of which nobody
+/// hears again.
+async fn left_without_findings<const N: usize>(first: [Value; N]) {
     let options = AnalystOptions { within: Duration::from_millis(5), ..AnalystOptions::default() };
-    let manager = Arc::new(Elsewhere::default());
+    let first = Mutex::new(VecDeque::from(first));
+    let manager = Arc::new(Elsewhere { first, ..Elsewhere::default() });
     let verified = Verified::of(options, manager.clone()).await;
     let case = Case {
         task: verified.its.task.id,
@@ -226,7 +244,7 @@ async fn an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     };
 
-    assert_eq!(manager.asked.load(Ordering::SeqCst), 2);
+    assert_eq!(manager.asked.load(Ordering::SeqCst), N + 2);
     let last = verdict.findings.last().unwrap();
     assert_eq!(last.status, FindingStatus::Unchecked);
     assert!(last.message.contains("the analyst left no findings"), "{}", last.message);

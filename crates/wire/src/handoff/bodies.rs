@@ -105,7 +105,16 @@ pub struct VerifyHandoff {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum VerifyOutcome {
     /// An analyst looks; its findings come through its tools.
-    AnalystRequested,
+    AnalystRequested {
+        /// Whether it did so before it was asked for.
+        #[serde(default)]
+        is_looking: bool,
+    },
+    /// Nobody could be asked for now: ask again.
+    Later {
+        /// Why, for people.
+        reason: String,
+    },
     /// Nobody can judge it: the criteria stay unchecked.
     Unchecked {
         /// Why, for people.

@@ -13,7 +13,7 @@ pub(crate) const TOOL: Builtin = Builtin {
     title: "Read the context",
     description: "What there is to know about the task: the task itself, who works on it, messages, files, work units, the last checkpoint. An agent names its agentRole, gets its own messages and units, and every instruction it has not acknowledged.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    effect: ToolEffect::Changes,
     input,
     output,
     run: |context, arguments| Box::pin(run(context, arguments)),

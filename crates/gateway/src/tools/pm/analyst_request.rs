@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::{ErrorKind, ToolScope};
+use cynode_ops::analysts::Requested;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,11 +37,9 @@ struct Arguments {
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { job_id } = read(arguments)?;
     let Some(analysts) = &context.services.analysts else {
-        return Err(ToolFault::new(
-            ErrorKind::ServiceUnavailable,
-            "this installation has no analysts",
-        ));
+        return Err(ToolFault::new(ErrorKind::NotImplemented, "this installation has no analysts"));
     };
-    analysts.request(&context.who.caller, job_id).await?;
-    Ok(json!({ "requested": true, "job_id": job_id }))
+    let requested = analysts.request(&context.who.caller, job_id).await?;
+    let is_looking = requested == Requested::Already;
+    Ok(json!({ "requested": true, "is_looking": is_looking, "job_id": job_id }))
 }

@@ -87,10 +87,13 @@ async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
         let world = ChatWorld::with(Manner::Hang, options).await;
 
         let late = world.ask(model, "hello").await.unwrap_err();
-        let pieces = world.pieces(request(model, "hello")).await.unwrap();
+        // On a busy machine nothing at all has come by then.
+        let last = match world.pieces(request(model, "hello")).await {
+            Ok(mut pieces) => pieces.pop().unwrap().unwrap_err(),
+            Err(none) => none,
+        };
 
         assert_eq!(late.code(), "cynodeai_completion_timeout");
-        let last = pieces.last().unwrap().as_ref().unwrap_err();
         assert_eq!(last.code(), "cynodeai_completion_timeout");
         assert_eq!(world.records().await[0].outcome, "timeout");
     }
@@ -113,7 +116,7 @@ async fn a_project_manager_that_is_late_is_a_timeout_too() {
 async fn a_reader_that_does_not_read_holds_nobody_up() {
     for model in [MODEL, MANAGER_MODEL] {
         // Time enough for an answer on a busy machine.
-        let wait = Duration::from_secs(2);
+        let wait = Duration::from_secs(4);
         let world = ChatWorld::with(Manner::Flood, ChatOptions { wait, max_open: 1 }).await;
         let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
         let mut stream = Box::pin(stream);

@@ -251,7 +251,7 @@ pub(crate) async fn the_state_at_every_row_is_what_it_was_then(store: Store) {
 
 pub(crate) async fn a_move_extends_a_lease_of_which_a_third_is_over(store: Store) {
     let world = World::new(store).await;
-    let (short, long) = (world.taken("a", 600).await, world.taken("b", 600).await);
+    let (short, long) = (world.taken("a", 3_000).await, world.taken("b", 3_000).await);
     let keeping = Move { lease_ms: Some(MINUTE), ..whole(&short, 1) };
 
     assert!(world.transit(keeping).await.is_some());
