@@ -81,7 +81,9 @@ impl Foreign {
     fn install(&self, gateway: &Gateway) -> Result<()> {
         let listed = gateway.cynork(&["servers", "list"])?;
         let is_installed = |slug: &str| {
-            listed.as_array().is_some_and(|all| all.iter().any(|server| server["slug"] == slug))
+            listed["items"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|server| server["slug"] == slug))
         };
         if !is_installed(self.slug) {
             let way = if self.is_process { "add-stdio" } else { "add-http" };
@@ -96,7 +98,9 @@ impl Foreign {
         while start.elapsed() < START_UP {
             let tools = gateway.cynork(&["tools", "list"])?;
             let is_known = |name: String| {
-                tools.as_array().is_some_and(|all| all.iter().any(|tool| tool["name"] == name))
+                tools["items"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|tool| tool["name"] == name))
             };
             if self.names().all(|name| is_known(format!("{}.{name}", self.slug))) {
                 return Ok(());
