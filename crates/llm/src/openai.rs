@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use async_trait::async_trait;
+use cynode_domain::model::ProviderKind;
 use cynode_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, ModelEntry, ModelList, StreamOptions,
 };
 use reqwest::header::AUTHORIZATION;
 use url::Url;
 
+use crate::endpoint::is_loopback;
 use crate::http::{Call, Http, parse};
 use crate::stream::{Dialect, Progress, pieces};
 use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
@@ -20,6 +22,9 @@ const CHAT: &[&str] = &["chat", "completions"];
 #[derive(Debug)]
 pub(crate) struct OpenAi {
     http: Http,
+    /// Whether the bound of an answer is said in the older way too. OpenAI refuses both at once; servers
+    /// that people run themselves often know the older way alone, and would not keep the bound.
+    says_bound_twice: bool,
 }
 
 impl OpenAi {
@@ -28,7 +33,17 @@ impl OpenAi {
     }
 
     pub(crate) fn at(endpoint: &Endpoint, base: Url) -> Result<Self, BadEndpoint> {
-        Ok(Self { http: Http::new(endpoint, base)? })
+        let says_bound_twice = endpoint.kind == ProviderKind::Ollama || is_loopback(&base);
+        Ok(Self { http: Http::new(endpoint, base)?, says_bound_twice })
+    }
+
+    /// The request as this server understands it; copied only if that differs.
+    fn fitted<'a>(&self, request: Cow<'a, ChatRequest>) -> Cow<'a, ChatRequest> {
+        let bound = request.max_completion_tokens.filter(|_| request.max_tokens.is_none());
+        if !self.says_bound_twice || bound.is_none() {
+            return request;
+        }
+        Cow::Owned(ChatRequest { max_tokens: bound, ..request.into_owned() })
     }
 }
 
@@ -44,7 +59,8 @@ impl Provider for OpenAi {
         } else {
             Cow::Borrowed(request)
         };
-        let call = Call::post(CHAT, &request)?.authorize(AUTHORIZATION, "Bearer ", secret)?;
+        let call =
+            Call::post(CHAT, &self.fitted(request))?.authorize(AUTHORIZATION, "Bearer ", secret)?;
         let answer: ChatCompletion = self.http.json(call, secret).await?;
         if answer.choices.is_empty() {
             return Err(ProviderError::malformed("it has no choices"));
@@ -57,7 +73,7 @@ impl Provider for OpenAi {
         request: &ChatRequest,
         secret: Option<&Key>,
     ) -> Result<ChunkStream, ProviderError> {
-        let request = streamed(request);
+        let request = self.fitted(streamed(request));
         let call = Call::post(CHAT, &request)?.authorize(AUTHORIZATION, "Bearer ", secret)?;
         let response = self.http.send(call, secret, self.http.limits.begin).await?;
         let chunks = Chunks { choices: BTreeMap::new(), secret: secret.cloned() };
@@ -112,5 +128,23 @@ impl Dialect for Chunks {
 
     fn is_whole(&self) -> bool {
         !self.choices.is_empty() && self.choices.values().all(|is_finished| *is_finished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openai_itself_is_told_the_bound_of_an_answer_as_the_client_said_it() {
+        let asked = ChatRequest { max_completion_tokens: Some(9), ..ChatRequest::default() };
+        let bound = |kind, address: &str| {
+            let server = OpenAi::new(&Endpoint::new(kind, address)).unwrap();
+            server.fitted(Cow::Borrowed(&asked)).max_tokens
+        };
+
+        assert_eq!(bound(ProviderKind::OpenAi, "https://api.openai.com/v1"), None);
+        assert_eq!(bound(ProviderKind::OpenAi, "http://127.0.0.1:8080/v1"), Some(9));
+        assert_eq!(bound(ProviderKind::Ollama, "https://ollama.example.com"), Some(9));
     }
 }

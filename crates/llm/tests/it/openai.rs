@@ -2,8 +2,8 @@
 
 use cynode_llm::{ProviderKind, refusal};
 use cynode_testkit::provider::Answer;
-use cynode_wire::openai::{ToolCall, ToolDefinition, Usage};
-use serde_json::json;
+use cynode_wire::openai::{ChatRequest, ToolCall, ToolDefinition, Usage};
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, SECRET, request};
 
@@ -32,6 +32,23 @@ async fn what_the_client_said_reaches_the_provider_as_it_was_said() {
         "response_format": {"type": "json_object"}
     });
     assert_eq!(seen.body, sent);
+}
+
+#[tokio::test]
+async fn a_server_of_ones_own_is_told_the_bound_of_an_answer_in_the_older_way_too() {
+    let harness = Harness::new(ProviderKind::OpenAi);
+    harness.provider.script([Answer::text("Hi."), Answer::text("Hi.")]);
+    let (newer, mut both) = (request(), request());
+    let newer = ChatRequest { max_completion_tokens: Some(9), ..newer };
+    (both.max_completion_tokens, both.max_tokens) = (Some(9), Some(7));
+
+    for request in [newer, both] {
+        harness.client.chat(&request, None).await.unwrap();
+    }
+
+    let bounds = |body: &Value| (body["max_completion_tokens"].clone(), body["max_tokens"].clone());
+    let seen: Vec<_> = harness.provider.requests().iter().map(|seen| bounds(&seen.body)).collect();
+    assert_eq!(seen, [(json!(9), json!(9)), (json!(9), json!(7))]);
 }
 
 #[tokio::test]
