@@ -258,6 +258,7 @@ mod tests {
 
         assert_eq!(refusal.to_string(), "a task cannot go from completed to running");
     }
+
     #[test]
     fn a_word_that_no_machine_knows_lists_the_known_ones() {
         let refusal = "asleep".parse::<NodeStatus>().unwrap_err();
