@@ -1,6 +1,7 @@
 //! What people do to runs, with `cynork` against real processes.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -23,28 +24,34 @@ fn create(system: &System, name: &str, flags: &[&str], commands: &[&str]) {
     system.cynork(&args).fine();
 }
 
-/// Lets the step go on that a task waits in.
-async fn goes_on(system: &System, task: &str) {
+/// A step that says it has begun, and ends when it is let go on.
+const WAITS: &str =
+    "echo one; touch begun; for i in $(seq 2400); do [ -e go ] && break; sleep 0.05; done";
+
+/// Where the step of [`WAITS`] runs, once it has begun: a run is `running` before its first step is.
+async fn begun(system: &System, task: &str) -> PathBuf {
     let task = system.cynork(&["task", "get", task, "-o", "json"]).fine().json();
     let workspace = system.data_dir().join("node/workspaces").join(task["id"].as_str().unwrap());
-    eventually("the workspace", PATIENCE, || fs::write(workspace.join("go"), "").ok()).await;
+    let is_begun = || workspace.join("begun").exists().then_some(());
+    eventually("the step's beginning", PATIENCE, is_begun).await;
+    workspace
 }
 
 #[tokio::test]
 async fn a_run_is_paused_between_two_nodes_goes_on_where_it_was_and_is_forked() {
     let system = System::new().await;
-    let waits = "echo one; for i in $(seq 600); do [ -e go ] && break; sleep 0.05; done";
-    create(&system, "build", &[], &[waits, "echo two"]);
-    reached(&system, "build", &["running"]).await;
+    create(&system, "build", &[], &[WAITS, "echo two"]);
+    let workspace = begun(&system, "build").await;
 
     system.cynork(&["run", "pause", "build"]).fine();
-    goes_on(&system, "build").await;
+    fs::write(workspace.join("go"), "").unwrap();
     let paused = reached(&system, "build", &["paused"]).await;
     assert!(paused["lease"].is_null(), "{paused}");
     system.cynork(&["run", "resume", "build"]).fine();
     let done = reached(&system, "build", &["completed", "failed"]).await;
     system.cynork(&["run", "fork", "build", "2", "--name", "again"]).fine();
-    goes_on(&system, "again").await;
+    let workspace = begun(&system, "again").await;
+    fs::write(workspace.join("go"), "").unwrap();
     let forked = reached(&system, "again", &["completed", "failed"]).await;
 
     assert_eq!((&done["state"], &forked["state"]), (&"completed".into(), &"completed".into()));
