@@ -15,6 +15,7 @@ mod chat;
 pub mod context;
 mod error;
 mod handoffs;
+mod offered;
 #[cfg(test)]
 mod script;
 mod tools;

@@ -11,6 +11,7 @@ use tracing::debug;
 use super::answer::{self, Unfit};
 use super::exchange::Exchange;
 use super::{Brain, Decision, Model, ModelError};
+use crate::offered::offered;
 
 /// The function that a model must call, and the only one it is offered.
 pub(super) const RESPOND: &str = "respond";
@@ -47,7 +48,7 @@ impl Brain {
     }
 
     pub(super) fn request<D: Decision>(&self, question: &D) -> ChatRequest {
-        let respond = ToolDefinition::function(RESPOND, "Gives the answer.", D::schema());
+        let respond = ToolDefinition::function(RESPOND, "Gives the answer.", offered(D::schema()));
         let prompt = format!("{}\n\nCall the function {RESPOND} once.", question.prompt());
         ChatRequest {
             model: Some(D::HINT.to_owned()),

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use cynode_client::McpTool;
 use cynode_wire::openai::ToolDefinition;
 
+use crate::offered::offered;
+
 /// The longest name of a function that providers take.
 const MAX_NAME: usize = 64;
 /// More tools than this confuse models and cost much; installed servers come last.
 const MAX_TOOLS: usize = 128;
+
 /// What a model may call: fixed for a turn, whatever anybody says meanwhile.
 pub(super) struct Functions {
     /// The tool behind each function.
@@ -36,7 +39,7 @@ impl Functions {
                 continue;
             }
             let about = &tool.description;
-            definitions.push(ToolDefinition::function(&name, about, tool.input_schema));
+            definitions.push(ToolDefinition::function(&name, about, offered(tool.input_schema)));
             let behind = Behind { tool: tool.name, only_looks: tool.is_read_only };
             tools.insert(name, behind);
         }

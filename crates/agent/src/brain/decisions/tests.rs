@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::brain::Ruling;
+use crate::offered::offered;
 
 fn classify(request: &str, has_brief: bool) -> Classify {
     Classify { request: request.to_owned(), has_brief }
@@ -16,11 +17,14 @@ fn kind(ruling: Option<Ruling<Classified>>) -> Option<WorkKind> {
     ruling.map(|ruling| ruling.answer.kind)
 }
 
-/// Every schema compiles, is an object, and takes what the decision's own fallback says.
+/// Every schema compiles, is an object, and takes what the decision's own fallback says; models are
+/// offered it without lengths of texts, which make some servers of models end.
 pub(super) fn has_a_sound_schema<D: Decision>(question: &D) {
     let schema = D::schema();
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert_eq!(schema["additionalProperties"], false, "{}", D::PURPOSE);
+    assert!(schema.to_string().contains("maxLength"), "{}", D::PURPOSE);
+    assert!(!offered(schema).to_string().contains("maxLength"), "{}", D::PURPOSE);
     let answer = serde_json::to_value(question.fallback().answer).unwrap();
     // `later` is for rules only: a model must say one or the other.
     if D::PURPOSE != ReviewArtifact::PURPOSE {
