@@ -18,5 +18,7 @@ pub mod problem;
 pub mod redact;
 pub mod secret_file;
 pub mod shutdown;
+#[cfg(target_os = "linux")]
+pub mod syscalls;
 pub mod tasks;
 pub mod telemetry;

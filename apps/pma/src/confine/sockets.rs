@@ -4,13 +4,12 @@
 //! protocols over the same type of socket, nor of data sent along with the first packet; those are
 //! refused here.
 
+use cynode_runtime::syscalls::Rules;
 use nix::libc;
 use seccompiler::{
     BackendError, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
     SeccompRule as Rule,
 };
-
-use super::syscalls::Rules;
 
 /// The types of sockets; what else is in that argument are flags.
 const TYPES: u64 = 0xf;

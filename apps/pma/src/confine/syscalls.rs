@@ -1,18 +1,14 @@
 //! The system call filter: no programs, no processes, nobody to talk to but the orchestrator, and no
 //! way around any of it.
 
-use std::collections::BTreeMap;
-
+use cynode_runtime::syscalls::{self, Rules};
 use nix::libc;
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op,
-    SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule, TargetArch, sock_filter,
+    BackendError, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
+    SeccompRule as Rule,
 };
 
 use super::sockets;
-
-/// Rules for each call; a call that one of its rules fits, or that has none, is refused.
-pub(super) type Rules = BTreeMap<i64, Vec<Rule>>;
 
 /// Refused with "operation not permitted".
 const DENIED: &[&[i64]] = &[PROGRAMS, OTHERS, FILES, MEMORY, SYSTEM, OLD];
@@ -121,44 +117,9 @@ const OLD: &[i64] = &[];
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
-/// Where the second numbering of calls begins on `x86_64`. Some calls have numbers of their own in it,
-/// and nothing of ours uses it.
-const X32: u32 = 0x4000_0000;
-
 /// Installs the filter. Says if it is enforced: not on architectures it does not know.
 pub(super) fn restrict(looks_up_names: bool) -> Result<bool, seccompiler::Error> {
-    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    // The flags of clone3 are behind a pointer that no filter can read. Libraries fall back to
-    // clone when the kernel does not have it.
-    let unknown = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    let denied = denied(looks_up_names)?;
-    if arch == TargetArch::x86_64 {
-        seccompiler::apply_filter(&second_numbering())?;
-    }
-    for (rules, errno) in [(denied, libc::EPERM), (unknown, libc::ENOSYS)] {
-        seccompiler::apply_filter(&program(rules, errno, arch)?)?;
-    }
-    Ok(true)
-}
-
-fn program(rules: Rules, errno: i32, arch: TargetArch) -> Result<BpfProgram, BackendError> {
-    let errno = SeccompAction::Errno(errno.unsigned_abs());
-    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
-}
-
-/// Refuses every call of the second numbering.
-fn second_numbering() -> BpfProgram {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    let no = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
-    let line = |code, k| sock_filter { code, jt: 0, jf: 0, k };
-    vec![
-        line(LOAD_NUMBER, 0),
-        sock_filter { jf: 1, ..line(JUMP_IF_AT_LEAST, X32) },
-        line(RETURN, no),
-        line(RETURN, libc::SECCOMP_RET_ALLOW),
-    ]
+    syscalls::refuse(denied(looks_up_names)?)
 }
 
 fn denied(looks_up_names: bool) -> Result<Rules, BackendError> {
@@ -185,10 +146,8 @@ mod tests {
 
     #[test]
     fn the_filter_of_the_project_manager_compiles_for_every_architecture_it_knows() {
-        for arch in [TargetArch::x86_64, TargetArch::aarch64] {
-            for looks_up_names in [false, true] {
-                assert!(program(denied(looks_up_names).unwrap(), 1, arch).is_ok());
-            }
+        for looks_up_names in [false, true] {
+            syscalls::compile(&denied(looks_up_names).unwrap()).unwrap();
         }
     }
 }

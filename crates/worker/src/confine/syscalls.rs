@@ -1,11 +1,10 @@
 //! The system call filter: calls no job needs, refused before the kernel looks at them.
 
-use std::collections::BTreeMap;
-
+use cynode_runtime::syscalls::{self, Rules};
 use nix::libc;
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op,
-    SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule, TargetArch, sock_filter,
+    BackendError, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
+    SeccompRule as Rule,
 };
 
 /// Refused with "operation not permitted".
@@ -69,46 +68,13 @@ const NAMESPACES: [i32; 7] = [
 ];
 /// Others, such as the one between a virtual machine and its host, know no network namespace.
 const SOCKETS: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-/// Where the second numbering of calls begins on `x86_64`. Some calls have numbers of their own in it, and
-/// programs for it are not what jobs run.
-const X32: u32 = 0x4000_0000;
-
 /// Installs the filter. Says if it is enforced: not on architectures it does not know.
 pub(super) fn restrict() -> Result<bool, seccompiler::Error> {
-    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    // The flags of clone3 are behind a pointer that no filter can read. Libraries fall back to
-    // clone when the kernel does not have it.
-    let unknown = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    let denied = denied()?;
-    if arch == TargetArch::x86_64 {
-        seccompiler::apply_filter(&second_numbering())?;
-    }
-    for (rules, errno) in [(denied, libc::EPERM), (unknown, libc::ENOSYS)] {
-        let errno = SeccompAction::Errno(errno.unsigned_abs());
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?;
-        let program: BpfProgram = filter.try_into()?;
-        seccompiler::apply_filter(&program)?;
-    }
-    Ok(true)
+    syscalls::refuse(denied()?)
 }
 
-/// Refuses every call of the second numbering.
-fn second_numbering() -> BpfProgram {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    let no = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
-    let line = |code, k| sock_filter { code, jt: 0, jf: 0, k };
-    vec![
-        line(LOAD_NUMBER, 0),
-        sock_filter { jf: 1, ..line(JUMP_IF_AT_LEAST, X32) },
-        line(RETURN, no),
-        line(RETURN, libc::SECCOMP_RET_ALLOW),
-    ]
-}
-
-fn denied() -> Result<BTreeMap<i64, Vec<Rule>>, BackendError> {
-    let mut rules: BTreeMap<_, _> = DENIED.iter().map(|call| (*call, vec![])).collect();
+fn denied() -> Result<Rules, BackendError> {
+    let mut rules: Rules = DENIED.iter().map(|call| (*call, vec![])).collect();
     let namespaces = NAMESPACES.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
         Rule::new(vec![Condition::new(0, Len::Qword, Op::MaskedEq(flag), flag)?])
@@ -127,12 +93,6 @@ mod tests {
 
     #[test]
     fn the_filter_compiles_for_every_architecture_it_knows() {
-        for arch in [TargetArch::x86_64, TargetArch::aarch64] {
-            let rules = denied().unwrap();
-            let errno = SeccompAction::Errno(1);
-            let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).unwrap();
-
-            assert!(BpfProgram::try_from(filter).is_ok());
-        }
+        syscalls::compile(&denied().unwrap()).unwrap();
     }
 }
