@@ -129,6 +129,7 @@ impl OrchestratorOptions {
             max_open: usize::try_from(self.pma_max_open).unwrap_or(usize::MAX),
             chat_within: Duration::from_secs(self.pma_chat_timeout_s.into()),
             within: Duration::from_secs(self.pma_timeout_s.into()),
+            ..HandoffOptions::default()
         }
     }
 

@@ -75,11 +75,14 @@ pub struct ChatOptions {
     pub wait: Duration,
     /// How many turns are open, or looked up by their names, at once.
     pub max_open: usize,
+    /// How long a streamed answer waits in all for a reader that does not read; never longer than
+    /// `wait`.
+    pub unread: Duration,
 }
 
 impl Default for ChatOptions {
     fn default() -> Self {
-        Self { wait: Duration::from_mins(2), max_open: 1024 }
+        Self { wait: Duration::from_mins(2), max_open: 1024, unread: UNREAD }
     }
 }
 
@@ -135,7 +138,7 @@ impl Chat {
         call: ChatCall,
         request: ChatRequest,
     ) -> Result<impl Stream<Item = Result<ChatChunk, ChatError>> + Send + use<>, ChatError> {
-        let patience = UNREAD.min(self.options.wait);
+        let patience = self.options.unread.min(self.options.wait);
         let (reader, mut pieces) = outlet(patience, || ChatError::Canceled);
         self.start(call, request, Reader::Pieces(reader))?;
         let first = match tokio::time::timeout(FIRST_PIECE, pieces.next()).await {

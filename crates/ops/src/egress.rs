@@ -31,6 +31,7 @@ mod tariff;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cynode_domain::model::ProviderKind;
 use cynode_runtime::clock::SharedClock;
@@ -164,6 +165,12 @@ impl Egress {
     ) -> Self {
         let (lanes, snapshot, purse) = (Arc::default(), Arc::default(), Arc::default());
         Self { store, clock, signals, credentials, tasks, lanes, snapshot, purse }
+    }
+
+    /// The same, but a provider may take so long to say which models it offers.
+    #[must_use]
+    pub fn listing_within(self, patience: Duration) -> Self {
+        Self { lanes: Arc::new(Lanes::listing_within(patience)), ..self }
     }
 }
 

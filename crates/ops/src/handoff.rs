@@ -162,11 +162,19 @@ pub struct HandoffOptions {
     pub chat_within: Duration,
     /// How long anything else may take.
     pub within: Duration,
+    /// How long the choice of a node may take, if that is less. More than the two seconds of the
+    /// default are of no use: by then the job has been placed.
+    pub place_within: Duration,
 }
 
 impl Default for HandoffOptions {
     fn default() -> Self {
-        Self { max_open: 64, chat_within: Duration::from_mins(2), within: Duration::from_secs(90) }
+        Self {
+            max_open: 64,
+            chat_within: Duration::from_mins(2),
+            within: Duration::from_secs(90),
+            place_within: PLACE_WITHIN,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use assign::{Placing, assign_open_jobs, take_back};
+pub(crate) use assign::{Assigned, Placing, take_back};
 pub(crate) use place::PURPOSE as PLACEMENT;
 pub use place::Placer;
 pub(crate) use report::close_job;

@@ -25,7 +25,7 @@ use cynode_domain::name::Slug;
 use cynode_domain::schedule::TimingError;
 use cynode_store::{Schedule, ScheduleStore, Store, Tx};
 
-pub use self::scheduler::Scheduler;
+pub use self::scheduler::{Scheduler, SchedulerOptions};
 use crate::projects::ProjectError;
 use crate::{BadCursor, Caller, Signals};
 

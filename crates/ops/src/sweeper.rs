@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
@@ -17,14 +18,14 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::nodes::{
-    NODE_SILENCE_MS, NodeError, Placer, Placing, assign_open_jobs, close_job, take_back,
-};
+use crate::nodes::{Assigned, NODE_SILENCE_MS, NodeError, Placer, Placing, close_job, take_back};
 use crate::runs::expire;
 use crate::signals::Topic;
 use crate::{Accounts, Signals};
 
 const INTERVAL: Duration = Duration::from_secs(1);
+/// What a sweep may take without anybody having been away.
+const SLOW_SWEEP: Duration = Duration::from_secs(5);
 /// How many sweeps are between two looks at all runs that wait.
 const UNBLOCK_EVERY: u32 = 30;
 /// How many jobs one sweep ends because their node is not there.
@@ -39,6 +40,7 @@ const TOKENS_KEPT: chrono::Duration = chrono::Duration::days(30);
 #[derive(Clone)]
 pub struct Sweeper {
     store: Store,
+    clock: SharedClock,
     signals: Signals,
     accounts: Accounts,
     placer: Placer,
@@ -47,8 +49,8 @@ pub struct Sweeper {
 impl Sweeper {
     /// A sweeper over `store`.
     pub fn new(store: Store, signals: Signals, accounts: Accounts, clock: SharedClock) -> Self {
-        let placer = Placer::by_rule((store.clone(), clock, signals.clone()));
-        Self { store, signals, accounts, placer }
+        let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()));
+        Self { store, clock, signals, accounts, placer }
     }
 
     /// The same sweeper, with jobs placed by `placer`.
@@ -57,29 +59,27 @@ impl Sweeper {
         Self { placer, ..self }
     }
 
-    /// Sweeps until the process stops. While it was away nobody could renew, so running jobs get
-    /// a fresh lease of `job_lease_ms` first.
+    /// Sweeps until the process stops. While it, or the database, was away nobody could renew, so
+    /// running jobs get a fresh lease of `job_lease_ms` before the first sweep after that.
     pub async fn run(self, job_lease_ms: u32, shutdown: Shutdown) {
-        let renewed = self
-            .store
-            .write(move |tx| {
-                Box::pin(async move { Ok::<_, NodeError>(tx.job_renew_all(job_lease_ms).await?) })
-            })
-            .await;
-        if let Err(error) = renewed {
-            warn!(error = &error as &dyn std::error::Error, "job leases were not renewed");
-        }
-        tokio::join!(self.sweep_on(shutdown.clone()), self.signals.share(&self.store, shutdown));
+        tokio::join!(
+            self.sweep_on(job_lease_ms, shutdown.clone()),
+            self.signals.share(&self.store, shutdown)
+        );
     }
 
-    async fn sweep_on(&self, shutdown: Shutdown) {
+    async fn sweep_on(&self, job_lease_ms: u32, shutdown: Shutdown) {
+        let mut last = None;
         for sweep in 1_u32.. {
             tokio::select! {
                 () = shutdown.triggered() => return,
                 () = tokio::time::sleep(INTERVAL) => {}
             }
-            if let Err(error) = self.activate().await {
-                warn!(error = &error as &dyn std::error::Error, "a sweep failed");
+            match self.sweep_after(last, job_lease_ms).await {
+                Ok(()) => last = Some(self.clock.now()),
+                Err(error) => {
+                    warn!(error = &error as &dyn std::error::Error, "a sweep failed");
+                }
             }
             if sweep % UNBLOCK_EVERY == 0
                 && let Err(error) = self.unblock().await
@@ -87,6 +87,24 @@ impl Sweeper {
                 warn!(error = &error as &dyn std::error::Error, "waiting runs were not looked at");
             }
         }
+    }
+
+    /// One sweep, where the last one that succeeded was then.
+    async fn sweep_after(
+        &self,
+        last: Option<DateTime<Utc>>,
+        job_lease_ms: u32,
+    ) -> Result<(), NodeError> {
+        if was_away(last, self.clock.now(), job_lease_ms) {
+            self.store
+                .write(move |tx| {
+                    Box::pin(
+                        async move { Ok::<_, NodeError>(tx.job_renew_all(job_lease_ms).await?) },
+                    )
+                })
+                .await?;
+        }
+        self.activate().await
     }
 
     /// Lets go of runs that wait for tasks which have completed. Who completes the last of them does
@@ -107,9 +125,12 @@ impl Sweeper {
     /// One sweep.
     pub async fn activate(&self) -> Result<(), NodeError> {
         let placing = self.placer.placing();
-        let Swept { ended, is_claimable, asked } =
+        let Swept { ended, is_claimable, assigned } =
             self.store.write(move |tx| Box::pin(async move { sweep(tx, placing).await })).await?;
-        self.placer.ask(asked);
+        self.placer.ask(assigned.asked);
+        if assigned.has_news {
+            self.signals.send(Topic::Jobs);
+        }
         for job in &ended {
             info!(job.id = %job, "job {job} was ended by the clock");
         }
@@ -134,8 +155,18 @@ struct Swept {
     ended: Vec<JobId>,
     /// Whether a run waits for a runner.
     is_claimable: bool,
-    /// Jobs about whose place somebody is to be asked.
-    asked: Vec<JobId>,
+    /// What came of placing jobs.
+    assigned: Assigned,
+}
+
+/// Whether so much time has passed since the last sweep that leases may be over which nobody could
+/// renew: this process was suspended, its machine asleep, or the database away. A waiting node's poll
+/// renews them every third of their time.
+fn was_away(last: Option<DateTime<Utc>>, now: DateTime<Utc>, job_lease_ms: u32) -> bool {
+    let lease = Duration::from_millis(job_lease_ms.into());
+    last.is_none_or(|last| {
+        (now - last).to_std().is_ok_and(|passed| passed > INTERVAL + SLOW_SWEEP.max(lease / 2))
+    })
 }
 
 async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
@@ -143,7 +174,6 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
     tx.node_retire_silent(NODE_SILENCE_MS).await?;
     // Also when none was retired just now: a job may have been assigned at the last moment.
     take_back(tx).await?;
-    let asked = assign_open_jobs(tx, placing).await?;
     let (mut ended, mut is_revoked) = (vec![], false);
     for job in tx.job_expired().await? {
         let reason = "its node stopped reporting; whether it finished is unknown".to_owned();
@@ -160,10 +190,12 @@ async fn sweep(tx: &mut Tx, placing: Placing) -> Result<Swept, NodeError> {
     // A runner that asks meanwhile is not told that there is nothing to do.
     let is_claimable = tx.run_is_next().await?;
     tx.agent_token_forget(now - TOKENS_KEPT).await?;
+    // Late, because others pass over jobs that are looked at here until this is committed.
+    let assigned = placing.assign(tx).await?;
     if is_revoked {
         tx.policy_touch().await?;
     }
-    Ok(Swept { ended, is_claimable, asked })
+    Ok(Swept { ended, is_claimable, assigned })
 }
 
 /// Why a waiting job will not start: the node that has its workspace has been drained, without
@@ -199,4 +231,22 @@ async fn end(tx: &mut Tx, job: &Job, status: JobStatus, ending: Ending) -> Resul
         truncated: Truncated::default(),
     };
     Ok(close_job(tx, job, status, Some(&json!(result)), &ending).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_renewed_where_half_a_lease_passed_without_a_sweep() {
+        let (last, lease_ms) = (DateTime::UNIX_EPOCH, 60_000);
+        let is_away_after =
+            |seconds| was_away(Some(last), last + Duration::from_secs(seconds), lease_ms);
+
+        assert!(was_away(None, last, lease_ms));
+        assert!(!is_away_after(1) && !is_away_after(30));
+        assert!(is_away_after(32));
+        // A clock that was set back says nothing.
+        assert!(!was_away(Some(last + Duration::from_hours(1)), last, lease_ms));
+    }
 }

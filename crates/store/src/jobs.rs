@@ -229,8 +229,11 @@ impl JobStore for Tx {
     }
 
     async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
-        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($1)
-                   WHERE status = 'running' AND NOT closed AND lease_expires_at < cynode_after($1)";
+        // Whoever has a row locked renews or ends that job.
+        let sql = "UPDATE jobs SET lease_expires_at = cynode_after($1) WHERE id IN (
+                     SELECT id FROM jobs WHERE status = 'running' AND NOT closed
+                       AND lease_expires_at < cynode_after($1)
+                     /*pg FOR NO KEY UPDATE SKIP LOCKED */)";
         self.execute(sql, params![lease_ms]).await
     }
 

@@ -27,9 +27,16 @@ impl Egress {
         if self.set_aside(&open, limits).await? {
             return Ok(None);
         }
-        let spent = self.spent(&open, limits).await?;
-        let fault = budget.fault(spent, open.cost_micro_usd.unwrap_or(0));
-        let refusal = spoken(budget, fault);
+        let most = open.cost_micro_usd.unwrap_or(0);
+        let mut spent = self.spent(&open, limits).await?;
+        if budget.has_room(spent, most) {
+            // A call that ended meanwhile has made room.
+            if self.set_aside(&open, limits).await? {
+                return Ok(None);
+            }
+            spent = self.spent(&open, limits).await?;
+        }
+        let refusal = spoken(budget, budget.fault(spent, most));
         if refusal.is_none() {
             self.set_aside(&open, SpendingLimits::default()).await?;
         }

@@ -53,13 +53,22 @@ impl Budget {
         SpendingLimits { since: self.day.map(|most| (midnight, most)), run: self.run }
     }
 
+    /// Whether a call that may cost `most` fits into what is left.
+    pub(super) fn has_room(&self, spent: Spent, most: i64) -> bool {
+        let fits = |limit: Option<i64>, spent: i64| {
+            limit.is_none_or(|limit| spent.saturating_add(most) <= limit)
+        };
+        fits(self.day, spent.day) && spent.run.is_none_or(|spent| fits(self.run, spent))
+    }
+
     /// Why a call that may cost `most` was not let through.
     pub(super) fn fault(&self, spent: Spent, most: i64) -> String {
         let is_over = |(limit, spent): &(i64, i64)| spent.saturating_add(most) > *limit;
         let of_run = self.run.zip(spent.run).filter(is_over);
-        match (of_run, self.day) {
+        let of_day = self.day.map(|limit| (limit, spent.day)).filter(is_over);
+        match (of_run, of_day) {
             (Some((limit, spent)), _) => spoken("this run", "budget.run_usd", limit, (spent, most)),
-            (None, Some(limit)) => spoken("today", "budget.day_usd", limit, (spent.day, most)),
+            (None, Some((limit, spent))) => spoken("today", "budget.day_usd", limit, (spent, most)),
             // Somebody else's call ended meanwhile.
             (None, None) => "the budget has no room for this call".to_owned(),
         }
@@ -129,6 +138,18 @@ mod tests {
              costs less"
         );
         assert!(fault(Some(400_000), 0, 100_001).contains("this run has no room"));
+    }
+
+    #[test]
+    fn a_call_has_room_where_it_fits_into_every_limit() {
+        let set = settings(&[("budget.run_usd", json!(0.5)), ("budget.day_usd", json!(2))]);
+        let budget = Budget::new(&set, &Routing::default());
+        let has_room = |run, day, most| budget.has_room(Spent { run, day }, most);
+
+        assert!(has_room(Some(400_000), 1_900_000, 100_000));
+        assert!(!has_room(Some(400_001), 0, 100_000));
+        assert!(!has_room(Some(0), 1_900_001, 100_000));
+        assert!(has_room(None, 0, 600_000), "only runs have the limit of a run");
     }
 
     #[test]

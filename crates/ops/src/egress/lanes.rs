@@ -14,7 +14,7 @@ use tokio::time::Instant;
 const LIST_LIFE: Duration = Duration::from_mins(1);
 /// How long a provider that did not say what it offers is not asked again.
 const LIST_REST: Duration = Duration::from_secs(15);
-/// How long a provider may take to say what it offers.
+/// How long a provider may take to say what it offers, unless somebody is more patient.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// The most models that are taken from a provider.
 const MAX_MODELS: usize = 2000;
@@ -22,9 +22,16 @@ const MAX_MODELS: usize = 2000;
 const IDLE: Duration = Duration::from_mins(1);
 
 /// Connections to providers.
-#[derive(Default)]
 pub(super) struct Lanes {
     open: Mutex<HashMap<Way, Open>>,
+    /// How long a provider may take to say what it offers.
+    patience: Duration,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self::listing_within(LIST_PATIENCE)
+    }
 }
 
 /// What a lane is made from. While a provider is changed, whoever still knows it as it was goes the old
@@ -97,6 +104,11 @@ impl List {
 }
 
 impl Lanes {
+    /// Connections to providers, each of which may take so long to say what it offers.
+    pub(super) fn listing_within(patience: Duration) -> Self {
+        Self { open: Mutex::default(), patience }
+    }
+
     /// The lane to a provider; a new one if it is reached in another way than before.
     pub(super) fn lane(&self, row: &ModelProvider) -> Result<Arc<Lane>, BadEndpoint> {
         self.open(row, Instant::now()).map(|(lane, _)| lane)
@@ -148,7 +160,7 @@ impl Lanes {
         secret: Option<&Key>,
     ) -> Result<Vec<String>, ProviderError> {
         let lane = self.lane(row).map_err(|error| unreachable(&error))?;
-        let asked = tokio::time::timeout(LIST_PATIENCE, lane.models(secret)).await;
+        let asked = tokio::time::timeout(self.patience, lane.models(secret)).await;
         let phase = cynode_llm::Phase::Finish;
         let mut list = asked.unwrap_or(Err(ProviderError::Timeout { phase }))?;
         list.truncate(MAX_MODELS);

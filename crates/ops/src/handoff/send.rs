@@ -22,7 +22,7 @@ const TRIES: u32 = 3;
 const BACKOFF: Duration = Duration::from_millis(100);
 /// How long a handoff waits for room, as a part of its own time.
 const ROOM_PART: u32 = 4;
-/// How long the choice of a node may take.
+/// How long the choice of a node may take, unless the options say otherwise.
 pub(crate) const PLACE_WITHIN: Duration = Duration::from_secs(2);
 /// When to ask again where all room is taken.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -111,7 +111,7 @@ impl Handoffs {
         A: DeserializeOwned + Send,
     {
         let is_awaited = kind == HandoffKind::Place;
-        let most = if is_awaited { PLACE_WITHIN } else { Duration::MAX };
+        let most = if is_awaited { self.options.place_within } else { Duration::MAX };
         let within = self.options.within.min(most);
         let deadline = Instant::now() + within;
         let mut open = self.open(kind, subject, within).await?;

@@ -29,41 +29,49 @@ pub(crate) struct Placing {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// Gives every job without a node to the best one there is; what finds none waits. Gives the jobs
-/// about whose place somebody is to be asked, once this is committed.
-pub(crate) async fn assign_open_jobs(
-    tx: &mut Tx,
-    placing: Placing,
-) -> Result<Vec<JobId>, cynode_store::Error> {
-    let jobs = tx.job_unassigned(BATCH).await?;
-    if jobs.is_empty() {
-        return Ok(vec![]);
+/// What came of giving jobs to nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Assigned {
+    /// Jobs about whose place somebody is to be asked, once this is committed.
+    pub(crate) asked: Vec<JobId>,
+    /// Whether a node was given a job, and is to be told.
+    pub(crate) has_news: bool,
+}
+
+impl Placing {
+    /// Gives every job without a node to the best one there is; what finds none waits.
+    pub(crate) async fn assign(self, tx: &mut Tx) -> Result<Assigned, cynode_store::Error> {
+        let jobs = tx.job_unassigned(BATCH).await?;
+        if jobs.is_empty() {
+            return Ok(Assigned::default());
+        }
+        let mut nodes = tx.node_list().await?;
+        let mut assigned = Assigned::default();
+        for mut job in jobs {
+            if able(&job, &nodes).next().is_none() {
+                continue;
+            }
+            let was_awaited = job.place_until.is_some();
+            follow(tx, &mut job).await?;
+            let has_choice = job.asked.pinned_node.is_none() && able(&job, &nodes).count() > 1;
+            if has_choice && self.is_asked && !was_awaited {
+                tx.job_await_placement(job.asked.id, PLACE_MS).await?;
+                assigned.asked.push(job.asked.id);
+                continue;
+            }
+            let Some(node) = best(&job, &nodes).cloned() else { continue };
+            tx.job_assign(job.asked.id, node.id).await?;
+            assigned.has_news = true;
+            if was_awaited && has_choice {
+                let late = Choice::fallback("the project manager did not say in time");
+                record(tx, &job, &node, &late, self.now).await?;
+            }
+            for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
+                taken.open_jobs += 1;
+            }
+        }
+        Ok(assigned)
     }
-    let mut nodes = tx.node_list().await?;
-    let mut asked = vec![];
-    for mut job in jobs {
-        if able(&job, &nodes).next().is_none() {
-            continue;
-        }
-        let was_awaited = job.place_until.is_some();
-        follow(tx, &mut job).await?;
-        let has_choice = job.asked.pinned_node.is_none() && able(&job, &nodes).count() > 1;
-        if has_choice && placing.is_asked && !was_awaited {
-            tx.job_await_placement(job.asked.id, PLACE_MS).await?;
-            asked.push(job.asked.id);
-            continue;
-        }
-        let Some(node) = best(&job, &nodes).cloned() else { continue };
-        tx.job_assign(job.asked.id, node.id).await?;
-        if was_awaited && has_choice {
-            let late = Choice::fallback("the project manager did not say in time");
-            record(tx, &job, &node, &late, placing.now).await?;
-        }
-        for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
-            taken.open_jobs += 1;
-        }
-    }
-    Ok(asked)
 }
 
 /// Pins a job that is pinned nowhere to the node that its task has, if it has one.

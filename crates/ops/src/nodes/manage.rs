@@ -5,7 +5,7 @@ use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, NodeStore, Tx};
 use cynode_wire::nodes::NodeView;
 
-use super::{NodeError, Nodes, assign_open_jobs, take_back};
+use super::{NodeError, Nodes, take_back};
 use crate::Caller;
 use crate::signals::Topic;
 
@@ -63,7 +63,7 @@ impl Nodes {
                         tx.node_set_status(node.id, status).await?;
                         // What a drained node has not begun goes to another.
                         take_back(tx).await?;
-                        asked = assign_open_jobs(tx, placing).await?;
+                        asked = placing.assign(tx).await?.asked;
                     }
                     Ok::<_, NodeError>((view(Node { status, ..node })?, asked))
                 })

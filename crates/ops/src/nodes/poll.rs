@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, SettingStore, TaskStore, Tx};
@@ -10,7 +9,7 @@ use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{NodeError, Nodes, Payload, Placing, assign_open_jobs, close_job};
+use super::{Assigned, NodeError, Nodes, Payload, Placing, close_job};
 use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
@@ -35,11 +34,15 @@ impl Nodes {
         loop {
             let (node, request) = (node.clone(), request.clone());
             let terms = Terms { lease_ms, placing: self.placer.placing() };
-            let Looked { news, is_revoked, asked } = self
+            let Looked { news, is_revoked, assigned } = self
                 .store
                 .write(move |tx| Box::pin(async move { look(tx, &node, &request, terms).await }))
                 .await?;
-            self.placer.ask(asked);
+            self.placer.ask(assigned.asked);
+            if assigned.has_news {
+                // Perhaps for another node, whose own look passed over what this one was looking at.
+                self.signals.send(Topic::Jobs);
+            }
             if is_revoked {
                 self.signals.send(Topic::Policy);
             }
@@ -65,8 +68,8 @@ struct Looked {
     news: PollView,
     /// Whether tokens of agents ended with their job.
     is_revoked: bool,
-    /// Jobs about whose place somebody is to be asked.
-    asked: Vec<JobId>,
+    /// What came of placing jobs, this node's and others'.
+    assigned: Assigned,
 }
 
 async fn look(
@@ -82,7 +85,7 @@ async fn look(
             news.forget.push(*id);
         }
     }
-    let asked = assign_open_jobs(tx, placing).await?;
+    let assigned = placing.assign(tx).await?;
     let mut free = match tx.node_get(node.node).await? {
         Some(node) if node.status == NodeStatus::Active => request.free_slots as usize,
         // A drained node finishes what it has.
@@ -106,7 +109,7 @@ async fn look(
     if is_revoked {
         tx.policy_touch().await?;
     }
-    Ok(Looked { news, is_revoked, asked })
+    Ok(Looked { news, is_revoked, assigned })
 }
 
 /// A queued job, or one whose first handing-out may have been lost on the way. Once the node has

@@ -70,18 +70,21 @@ async fn places(tx: &mut Tx, jobs: Vec<JobId>) -> Result<Places, RunError> {
         {
             // All jobs of a task share a workspace, so that only the first has a choice.
             let is_first = (job.asked.step_index, job.asked.attempt) == (0, 1);
-            let chosen = if is_first { choice(tx, &job).await? } else { None };
+            let chosen = if is_first { choice(tx, &job, &node.slug).await? } else { None };
             places.insert(id, Given { node: node.slug, chosen });
         }
     }
     Ok(places)
 }
 
-/// Who chose the node of a job, and why.
-async fn choice(tx: &mut Tx, job: &Job) -> Result<Option<String>, RunError> {
+/// Who chose the node of a job, and why. A choice begins with the name of the node.
+async fn choice(tx: &mut Tx, job: &Job, node: &str) -> Result<Option<String>, RunError> {
     let decisions = tx.decision_list(job.asked.task, MAX_DECISIONS).await?;
     let of_run = |made: &&Decision| made.purpose == PLACEMENT && made.run == Some(job.asked.run);
-    let made = decisions.iter().rfind(of_run);
+    let names_node = |made: &&Decision| made.reason.starts_with(&format!("{node}: "));
+    // An answer that came after a rule had placed the job was not carried out.
+    let is_rule = |made: &&Decision| made.decided_by == "fallback";
+    let made = decisions.iter().filter(of_run).filter(names_node).max_by_key(is_rule);
     Ok(made.map(|made| match made.decided_by.as_str() {
         "fallback" => format!("rule, in the project manager's place: {}", short(&made.reason)),
         by => format!("project manager, {by}: {}", short(&made.reason)),

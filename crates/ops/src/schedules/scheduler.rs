@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tracing::{error, warn};
 
 use super::due::note_due;
-use super::work::{LEASE_MS, Work};
+use super::work::{Work, millis};
 use crate::handoff::Handoffs;
 use crate::signals::Topic;
 use crate::{Signals, Tasks};
@@ -25,6 +25,23 @@ const BREATH: Duration = Duration::from_millis(20);
 /// How long after a failure it looks again.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// How long claims and pauses of a scheduler are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchedulerOptions {
+    /// How long a claim lasts that nobody renews: a run whose orchestrator died is taken up that much
+    /// later.
+    pub lease: Duration,
+    /// The pause before a run is tried again for the first time; each further one is twice as long, up
+    /// to a minute.
+    pub pause: Duration,
+}
+
+impl Default for SchedulerOptions {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(10), pause: Duration::from_secs(1) }
+    }
+}
+
 /// Deals with what comes due. Any number of them may share a database.
 pub struct Scheduler {
     store: Store,
@@ -35,8 +52,16 @@ pub struct Scheduler {
 impl Scheduler {
     /// A scheduler over `store`, whose tasks are made by `tasks` and whose prose goes through `handoffs`.
     pub fn new((store, signals): (Store, Signals), tasks: Tasks, handoffs: Handoffs) -> Self {
-        let work = Work { store: store.clone(), tasks, handoffs };
+        let options = SchedulerOptions::default();
+        let work = Work { store: store.clone(), tasks, handoffs, options };
         Self { store, signals, work }
+    }
+
+    /// The same scheduler with other claims and pauses.
+    #[must_use]
+    pub fn with(mut self, options: SchedulerOptions) -> Self {
+        self.work.options = options;
+        self
     }
 
     /// Deals with what comes due until the process stops.
@@ -57,6 +82,7 @@ impl Scheduler {
                 }
             };
             tokio::select! {
+                biased;
                 () = shutdown.triggered() => break,
                 Some(()) = working.next(), if !working.is_empty() => {}
                 _ = listener.wait(Instant::now() + wait) => {}
@@ -102,6 +128,7 @@ impl Scheduler {
             return Ok((vec![], wait.max(BREATH)));
         }
         let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let lease_ms = millis(self.work.options.lease);
         let runs = self
             .store
             .write(move |tx| {
@@ -110,7 +137,7 @@ impl Scheduler {
                     if room == 0 {
                         return Ok(vec![]);
                     }
-                    tx.schedule_run_claim(LEASE_MS, room).await
+                    tx.schedule_run_claim(lease_ms, room).await
                 })
             })
             .await?;

@@ -17,11 +17,11 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::events::{clean, ran};
+use super::scheduler::SchedulerOptions;
 use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::{Caller, TaskError, Tasks};
 
-/// How long a claim lasts that nobody renews: a run whose orchestrator died is taken up that much later.
-pub(super) const LEASE_MS: i64 = 10_000;
+/// How often a claim is renewed, unless it is too short for that.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// How often a run is tried while the project manager is away or busy, failures not counted; with the
 /// pauses between them about a quarter of an hour.
@@ -32,15 +32,15 @@ const TRIES_FAILED: u32 = 3;
 const TRIES_LOST: u32 = 4;
 /// The pause before a renewal that the database did not take is tried again.
 const RENEW_AGAIN: Duration = Duration::from_secs(1);
-/// The first pause; each further one is twice as long.
-const BACKOFF_MS: i64 = 1000;
-const LONGEST_BACKOFF_MS: i64 = 60_000;
+/// The longest pause, unless the first is longer.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// What deals with runs.
 pub(super) struct Work {
     pub(super) store: Store,
     pub(super) tasks: Tasks,
     pub(super) handoffs: Handoffs,
+    pub(super) options: SchedulerOptions,
 }
 
 /// What came of an attempt.
@@ -241,11 +241,12 @@ impl Work {
     /// Renews the claim until it is lost. A database that is away for a moment does not end the work:
     /// the claim lasts longer than that.
     async fn keep_on(&self, claim: ScheduleClaim) -> Result<(), Error> {
-        let lease = Duration::from_millis(LEASE_MS.unsigned_abs());
-        let (mut until, mut pause) = (Instant::now() + lease, RENEW_EVERY);
+        let lease = self.options.lease;
+        let renew_every = RENEW_EVERY.min(lease / 3);
+        let (mut until, mut pause) = (Instant::now() + lease, renew_every);
         loop {
             tokio::time::sleep(pause).await;
-            pause = RENEW_EVERY;
+            pause = renew_every;
             match self.keep(claim).await {
                 Ok(true) => until = Instant::now() + lease,
                 Ok(false) => return Ok(()),
@@ -256,10 +257,10 @@ impl Work {
     }
 
     async fn keep(&self, claim: ScheduleClaim) -> Result<bool, Error> {
-        let status = ScheduleRunStatus::HandedOver;
+        let (status, lease_ms) = (ScheduleRunStatus::HandedOver, millis(self.options.lease));
         self.store
             .write(move |tx| {
-                Box::pin(async move { tx.schedule_run_keep(claim, status, LEASE_MS).await })
+                Box::pin(async move { tx.schedule_run_keep(claim, status, lease_ms).await })
             })
             .await
     }
@@ -276,7 +277,8 @@ impl Work {
             Outcome::Ended(status, summary) => (status, summary),
             Outcome::Again(reason, why) => match reason.tries(run) {
                 (tries, most) if tries < most => {
-                    let wait = if reason == Reason::Stopped { 0 } else { backoff_ms(tries) };
+                    let pause = pause_after(tries, self.options.pause);
+                    let wait = if reason == Reason::Stopped { 0 } else { millis(pause) };
                     info!(schedule.run = %id, "the run {id} of a schedule is tried again in {wait} ms");
                     return self.put_off(claim, wait, reason, &why).await;
                 }
@@ -363,10 +365,15 @@ fn stopped() -> Outcome {
     Outcome::Again(Reason::Stopped, "its orchestrator was stopped".to_owned())
 }
 
-fn backoff_ms(attempt: u32) -> i64 {
-    // More doublings than these are longer than the longest pause.
-    let doublings = attempt.saturating_sub(1).min(10);
-    (BACKOFF_MS << doublings).min(LONGEST_BACKOFF_MS)
+/// The pause after so many tries, where the first is this long.
+fn pause_after(tries: u32, first: Duration) -> Duration {
+    // More doublings than these are longer than the longest pause by far, or overflow.
+    let doublings = tries.saturating_sub(1).min(10);
+    first.saturating_mul(1 << doublings).min(LONGEST_PAUSE.max(first))
+}
+
+pub(super) fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -375,9 +382,12 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_minute_and_stay_there() {
+        let first = SchedulerOptions::default().pause;
         assert_eq!(
-            [1, 2, 3, 7, 63, 64, 200].map(backoff_ms),
-            [1000, 2000, 4000, 60_000, 60_000, 60_000, 60_000]
+            [1, 2, 3, 7, 63, 64, 200].map(|tries| pause_after(tries, first).as_secs()),
+            [1, 2, 4, 60, 60, 60, 60]
         );
+        let hour = Duration::from_hours(1);
+        assert_eq!([1, 2, 200].map(|tries| pause_after(tries, hour)), [hour; 3]);
     }
 }

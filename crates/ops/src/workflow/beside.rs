@@ -18,9 +18,11 @@ use crate::signals::Topic;
 
 /// How long an answer that nobody fetched is kept.
 const KEPT: Duration = Duration::from_mins(10);
-/// How often the project manager is asked in all while it is away, and how long it is waited for.
+/// How often the project manager is asked in all. One that dies of a question is asked it no more often.
 const TRIES: u32 = 4;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+/// How long one is waited for that is not there: being started again takes a while on a busy machine.
+const ABSENCE: Duration = Duration::from_secs(30);
 
 /// Answers that are being made, and those nobody fetched yet. Cheap to clone.
 pub(super) struct Beside<K, V> {
@@ -101,15 +103,15 @@ pub(super) async fn patiently<A, F>(mut ask: impl FnMut() -> F) -> Result<A, Han
 where
     F: Future<Output = Result<A, HandoffError>>,
 {
-    let mut tries = 1;
+    let begun = Instant::now();
+    let mut tries = 0;
     loop {
         match ask().await {
-            Err(error) if error.may_repeat() && tries < TRIES => {
-                tokio::time::sleep(BETWEEN_TRIES).await;
-                tries += 1;
-            }
+            Err(HandoffError::Away(_)) if begun.elapsed() < ABSENCE => {}
+            Err(error) if error.may_repeat() && tries + 1 < TRIES => tries += 1,
             answer => return answer,
         }
+        tokio::time::sleep(BETWEEN_TRIES).await;
     }
 }
 
@@ -136,5 +138,27 @@ mod tests {
         others().await;
 
         assert_eq!(beside.progress(1, async { "another" }), Some("an answer"));
+    }
+
+    /// How often and how long somebody is asked who answers like that.
+    async fn asked(fault: fn() -> HandoffError) -> (u32, Duration) {
+        let (begun, mut times) = (Instant::now(), 0);
+        let answer: Result<(), _> = patiently(|| {
+            times += 1;
+            async move { Err(fault()) }
+        })
+        .await;
+        assert!(answer.is_err());
+        (times, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_not_there_is_waited_for_and_who_dies_of_a_question_is_asked_it_seldom() {
+        let (_, waited) = asked(|| HandoffError::Away("it starts".to_owned())).await;
+        let (times, _) = asked(|| HandoffError::Lost("it died".to_owned())).await;
+        let (once, _) = asked(|| HandoffError::Failed("it says no".to_owned())).await;
+
+        assert!(waited >= ABSENCE && waited < 2 * ABSENCE, "{waited:?}");
+        assert_eq!((times, once), (TRIES, 1));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::check::split;
 use crate::artifacts::ATTACHMENT;
-use crate::nodes::{Payload, Placing, assign_open_jobs};
+use crate::nodes::{Payload, Placing};
 use crate::tasks::event;
 
 /// The step that stands for commands in a workspace: no plan has so many. Their attempts count them,
@@ -85,7 +85,7 @@ pub(crate) async fn make_job(
     }
     let queued = event(task, "job.queued", data);
     tx.event_append(&NewEvent { run: Some(wanted.run), job: Some(id), ..queued }).await?;
-    let asked = assign_open_jobs(tx, placing).await?;
+    let asked = placing.assign(tx).await?.asked;
     Ok(Made { id, asked })
 }
 

@@ -55,6 +55,9 @@ const CLAIMABLE: &str = "r.runnable AND r.waits_for IS NULL AND o.status IN ('pe
     AND NOT EXISTS (SELECT 1 FROM task_dependencies d JOIN tasks t ON t.id = d.depends_on_task_id
         WHERE d.task_id = r.task_id AND t.status <> 'completed')";
 
+/// How often a claim looks again because others were quicker with all that it picked.
+const TRIES: usize = 32;
+
 /// The oldest claimable run; its task is locked.
 pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>, Error> {
     // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
@@ -124,7 +127,7 @@ pub(super) async fn begin(
     tx.execute(sql, params![run.id, versions.newest]).await.map(drop)
 }
 
-/// The same as the loop, in one round trip. Each part sees the rows as they were before the
+/// The same as the loop, in one round trip as a rule. Each part sees the rows as they were before the
 /// statement; what it needs of the others it takes from what they return.
 async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
     // Written into the text: a limit that is not known makes the server plan anew for each claim.
@@ -169,19 +172,32 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
                 not_before = NULL
             FROM granted g WHERE r.id = g.run_id
         )
-        SELECT p.*, g.lease_id, g.epoch FROM granted g JOIN picked p ON p.id = g.run_id
+        SELECT p.*, g.lease_id, g.epoch FROM picked p LEFT JOIN granted g ON g.run_id = p.id
         ORDER BY p.id"
     );
     let Versions { oldest, newest } = claim.versions;
     let params = params![oldest, newest, claim.holder, claim.lease_ms, claim.started];
-    tx.rows(&sql, params).await?.iter().map(|row| granted(row, claim.holder)).collect()
+    let mut granted = vec![];
+    // A run that somebody was granted between our look at the leases and our lock on its task is
+    // picked and not granted. That says nothing about other runs, so this is looked at anew.
+    for _ in 0..TRIES {
+        let picked = tx.rows(&sql, params).await?;
+        for row in &picked {
+            granted.extend(grant(row, claim.holder)?);
+        }
+        if picked.is_empty() || !granted.is_empty() {
+            break;
+        }
+    }
+    Ok(granted)
 }
 
-fn granted(row: &Row, holder: HolderId) -> Result<Granted, Error> {
+/// The grant of a run that was picked, unless somebody else has it.
+fn grant(row: &Row, holder: HolderId) -> Result<Option<Granted>, Error> {
+    let Some(id) = row.id_opt::<LeaseId>("lease_id")? else { return Ok(None) };
     let run = run(row)?;
-    let id: LeaseId = row.id("lease_id")?;
     let epoch = row.get("epoch")?;
     let lease =
         Lease { task: run.task, run: run.id, id, epoch, holder: Some(holder), is_live: true };
-    Ok(Granted { run, lease })
+    Ok(Some(Granted { run, lease }))
 }
