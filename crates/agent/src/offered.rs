@@ -2,20 +2,24 @@
 
 use serde_json::{Map, Value};
 
-/// Fields of a schema that hold one schema.
-const ONE: [&str; 9] = [
+/// Fields of a schema that hold a schema, or a list of them.
+const INNER: [&str; 15] = [
     "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
     "additionalProperties",
-    "contains",
+    "unevaluatedProperties",
     "propertyNames",
+    "contains",
+    "allOf",
+    "anyOf",
+    "oneOf",
     "not",
     "if",
     "then",
     "else",
-    "unevaluatedProperties",
 ];
-/// Fields of a schema that hold a list of schemas.
-const MANY: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Fields of a schema that hold schemas by name.
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
@@ -31,18 +35,19 @@ pub(crate) fn offered(mut schema: Value) -> Value {
 }
 
 fn in_words(schema: &mut Value) {
-    let Some(schema) = schema.as_object_mut() else { return };
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        Value::Array(schemas) => return schemas.iter_mut().for_each(in_words),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
     if let Some(most) = schema.get("maxLength").and_then(Value::as_u64) {
         schema.remove("maxLength");
         describe(schema, &format!("At most {most} characters."));
     }
     for (field, inner) in schema.iter_mut() {
-        let field = field.as_str();
-        if ONE.contains(&field) {
+        if INNER.contains(&field.as_str()) {
             in_words(inner);
-        } else if MANY.contains(&field) {
-            inner.as_array_mut().into_iter().flatten().for_each(in_words);
-        } else if NAMED.contains(&field) {
+        } else if NAMED.contains(&field.as_str()) {
             inner.as_object_mut().into_iter().flatten().for_each(|(_, inner)| in_words(inner));
         }
     }
@@ -51,7 +56,12 @@ fn in_words(schema: &mut Value) {
 /// Adds a sentence to what is said of a schema.
 fn describe(schema: &mut Map<String, Value>, sentence: &str) {
     let said = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    let words = format!("{said} {sentence}").trim_start().to_owned();
+    let said = said.trim_end();
+    let words = match said.chars().last() {
+        None => sentence.to_owned(),
+        Some('.' | '!' | '?') => format!("{said} {sentence}"),
+        Some(_) => format!("{said}. {sentence}"),
+    };
     schema.insert("description".to_owned(), words.into());
 }
 
@@ -71,6 +81,7 @@ mod tests {
                 "name": text,
                 "names": { "type": "array", "maxItems": 3, "items": { "type": "string", "maxLength": 2 } },
                 "either": { "anyOf": [{ "type": "string", "maxLength": 5 }, { "type": "null" }] },
+                "pair": { "items": [{ "description": "First", "maxLength": 3 }, { "type": "null" }] },
             },
         });
 
@@ -87,6 +98,12 @@ mod tests {
                     "either": {
                         "anyOf": [
                             { "type": "string", "description": "At most 5 characters." },
+                            { "type": "null" },
+                        ],
+                    },
+                    "pair": {
+                        "items": [
+                            { "description": "First. At most 3 characters." },
                             { "type": "null" },
                         ],
                     },

@@ -10,28 +10,34 @@ import { scopeWords } from "./scopes.js";
 export const title = "Servers";
 
 const COLUMNS = ["Server", "Reached by", "Tools", "New tools’ scope", "Owner", "On", ""];
-/** How often, and how many times, a new server is looked at until it answered. */
-const [LOOK_MS, LOOKS] = [1000, 30];
+/** How often, and how many times, a new server is looked at until it has tools; one that failed is asked again. */
+const [LOOK_MS, LOOKS] = [1000, 60];
 
 export async function render({ me }) {
   const { node, body } = table("Servers", COLUMNS);
   const nothing = el("p", { class: "nothing" },
     "No server is installed. Its tools will be called by its name, such as files.read.");
-  const look = async () => {
+  let shown = null;
+  /** Shows what is so; `onlyNews` leaves a page alone that shows it already. */
+  const look = async ({ onlyNews = false } = {}) => {
     const [servers, tools] = await Promise.all([get("/v1/servers"), get("/v1/tools")]);
     const count = (slug) => tools.filter((tool) => tool.server === slug).length;
-    fill(body, ...servers.map((server) => line(server, count(server.slug), me, look)));
-    node.hidden = servers.length === 0;
-    nothing.hidden = servers.length !== 0;
-    return servers.map((server) => ({ ...server, tools: count(server.slug) }));
+    const found = servers.map((server) => ({ ...server, tools: count(server.slug) }));
+    const now = JSON.stringify(found);
+    if (onlyNews && now === shown) return found;
+    shown = now;
+    fill(body, ...found.map((server) => line(server, server.tools, me, look)));
+    node.hidden = found.length === 0;
+    nothing.hidden = found.length !== 0;
+    return found;
   };
   await look();
 
   const installed = async (slug) => {
     say(`${slug} is installed; asking it for its tools.`);
     for (let turn = 0; turn < LOOKS && node.isConnected; turn += 1) {
-      const found = (await look()).find((server) => server.slug === slug);
-      if (!found || found.tools > 0 || found.last_error) return;
+      const found = (await look({ onlyNews: true })).find((server) => server.slug === slug);
+      if (!found || found.tools > 0) return;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   };

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 /// How long a token is believed without asking the database again: the longest that a revocation
 /// made elsewhere can go unnoticed.
@@ -97,18 +98,20 @@ mod tests {
         "2026-01-01T12:00:00Z".parse().unwrap()
     }
 
-    #[test]
-    fn a_token_is_believed_until_the_registry_changes() {
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_believed_for_a_moment_until_the_registry_changes() {
         let (remembered, token) = (Remembered::default(), hash("t"));
         remembered.put(token, 7, identity(None));
 
         assert!(remembered.get(&token, 7, noon()).is_some());
         assert!(remembered.get(&token, 8, noon()).is_none());
         assert!(remembered.get(&hash("u"), 7, noon()).is_none());
+        tokio::time::advance(BELIEVED_FOR).await;
+        assert!(remembered.get(&token, 7, noon()).is_none());
     }
 
-    #[test]
-    fn a_remembered_token_that_has_ended_is_not_believed() {
+    #[tokio::test(start_paused = true)]
+    async fn a_remembered_token_that_has_ended_is_not_believed() {
         let (remembered, token) = (Remembered::default(), hash("t"));
         remembered.put(token, 7, identity(Some(noon())));
 

@@ -62,9 +62,10 @@ mod tests {
     fn a_token_that_asks_too_often_is_refused_and_others_are_not() {
         let limits = limits(2);
 
-        let first: Vec<_> = (0..3).map(|_| limits.admits(&hash("a"))).collect();
+        // More than the bound: one comes back every second.
+        let first: Vec<_> = (0..20).map(|_| limits.admits(&hash("a"))).collect();
 
-        assert_eq!(first, [true, true, false]);
+        assert!(first.starts_with(&[true, true]) && first.contains(&false), "{first:?}");
         assert!(limits.admits(&hash("b")));
     }
 }

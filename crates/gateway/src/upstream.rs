@@ -51,6 +51,8 @@ pub struct UpstreamOptions {
     pub greeting_timeout: Duration,
     /// How long a server may take to say whether it speaks the revision without sessions.
     pub probe_timeout: Duration,
+    /// How long the first request of a session waits for the stream that the server may ask on.
+    pub standing_timeout: Duration,
     /// The largest answer.
     pub max_response_bytes: usize,
     /// How many requests may be under way with one server.
@@ -70,6 +72,7 @@ impl Default for UpstreamOptions {
             quiet_timeout: Duration::from_mins(1),
             greeting_timeout: Duration::from_secs(15),
             probe_timeout: Duration::from_secs(3),
+            standing_timeout: Duration::from_millis(500),
             max_response_bytes: 4 * 1024 * 1024,
             calls_per_server: 256,
             processes_per_server: 8,

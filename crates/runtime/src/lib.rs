@@ -1,4 +1,5 @@
-//! What every process shares: configuration, logs, metrics, tasks, shutdown and health.
+//! What processes share: configuration, logs, metrics, tasks, shutdown, health, and the filter of
+//! system calls for those that confine themselves.
 //!
 //! A process starts by reading its sections with [`config::load_all`], turns logs on with
 //! [`telemetry::init`], waits for signals through [`shutdown::Shutdown`], runs its parts on

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use cynode_worker::job_dir::{JobDir, StopRequest};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -209,6 +210,35 @@ impl Fleet {
         for keeper in &self.keepers {
             keeper.ended(kill_at + AFTER_KILL).await;
         }
+        if self.has_workers() {
+            self.end_jobs();
+        }
+    }
+
+    /// Whether more than the orchestrator was started.
+    fn has_workers(&self) -> bool {
+        self.keepers.len() > 1
+    }
+
+    /// Asks every job to end that still runs, as the node did unless it was killed before: jobs
+    /// outlive their node.
+    fn end_jobs(&self) {
+        let jobs = self.paths.node_state.join("jobs");
+        if !jobs.exists() {
+            // The node never got as far as to have jobs.
+            return;
+        }
+        let jobs = match JobDir::list(&jobs) {
+            Ok(jobs) => jobs,
+            Err(error) => return say(&format!("jobs cannot be asked to end: {error}")),
+        };
+        for (id, job) in jobs {
+            if job.outcome().is_none()
+                && let Err(error) = job.request_stop(StopRequest::NodeStops)
+            {
+                say(&format!("job {id} cannot be asked to end: {error}"));
+            }
+        }
     }
 
     fn keep(
@@ -256,6 +286,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
+    use cynode_domain::ids::JobId;
     use tempfile::TempDir;
 
     use super::*;
@@ -290,6 +321,13 @@ mod tests {
             self.fleet.start_workers(address.parse().unwrap(), "http://127.0.0.1:4567");
         }
 
+        /// A job that nobody ends, as far as its directory tells.
+        fn job(&self) -> PathBuf {
+            let job = self.dir.path().join("data/node/jobs").join(JobId::generate().to_string());
+            fs::create_dir_all(&job).unwrap();
+            job
+        }
+
         fn lines(&self, file: &str) -> Vec<String> {
             let text = fs::read_to_string(self.dir.path().join(file)).unwrap_or_default();
             text.lines().map(ToOwned::to_owned).collect()
@@ -318,6 +356,33 @@ mod tests {
 
         let stopped = fs::read_to_string(dir.path().join("stopped")).unwrap();
         assert_eq!(stopped, "pma\nnode\nrunner\norchestrator\n");
+    }
+
+    #[tokio::test]
+    async fn jobs_that_their_node_left_running_are_asked_to_end() {
+        let mut staged = Staged::new();
+        let job = staged.job();
+        staged.fleet.start_orchestrator();
+        staged.start_workers("127.0.0.1:4567");
+        staged.started(4).await;
+
+        let Staged { dir: _dir, fleet } = staged;
+        fleet.stop().await;
+
+        assert_eq!(JobDir::at(&job).stop_request(), Some(StopRequest::NodeStops));
+    }
+
+    #[tokio::test]
+    async fn jobs_run_on_if_no_node_was_started() {
+        let mut staged = Staged::new();
+        let job = staged.job();
+        staged.fleet.start_orchestrator();
+        staged.started(1).await;
+
+        let Staged { dir: _dir, fleet } = staged;
+        fleet.stop().await;
+
+        assert_eq!(JobDir::at(&job).stop_request(), None);
     }
 
     #[tokio::test]

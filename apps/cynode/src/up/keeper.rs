@@ -15,8 +15,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// After so long a life a child's next end is a new trouble, not the old one.
 const LONG_LIFE: Duration = Duration::from_secs(30);
-/// A shorter life is a failed start.
-const SHORT_LIFE: Duration = Duration::from_secs(2);
+/// How often a child may end before everything was ready once. How long it took to fail says
+/// nothing: a database that does not answer takes its time.
 const MAX_FAILED_STARTS: u32 = 5;
 
 /// What a keeper has to tell.
@@ -46,7 +46,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the child. While `ready` is unset, a child that cannot start is given up.
+    /// Starts the child. While `ready` is unset, a child that ends again and again is given up.
     pub(crate) fn start(
         role: Role,
         ready: Arc<AtomicBool>,
@@ -110,9 +110,10 @@ async fn stop_wish(stopped: &mut watch::Receiver<Option<Instant>>) -> Instant {
     }
 }
 
-/// How often a child has failed in a row, and how long to wait before it is started again.
+/// How often a child has failed, and how long to wait before it is started again.
 #[derive(Debug, Default)]
 struct Patience {
+    /// Ends before everything was ready.
     failed_starts: u32,
     pause: Option<Duration>,
 }
@@ -120,9 +121,11 @@ struct Patience {
 impl Patience {
     /// The pause after a life that long; `None` to give up.
     fn after(&mut self, lived: Duration, ready: bool) -> Option<Duration> {
-        self.failed_starts = if lived < SHORT_LIFE { self.failed_starts + 1 } else { 0 };
-        if self.failed_starts >= MAX_FAILED_STARTS && !ready {
-            return None;
+        if !ready {
+            self.failed_starts += 1;
+            if self.failed_starts >= MAX_FAILED_STARTS {
+                return None;
+            }
         }
         let pause = match self.pause {
             Some(before) if lived < LONG_LIFE => (before * 2).min(LONGEST_PAUSE),
@@ -165,15 +168,23 @@ mod tests {
     }
 
     #[test]
-    fn five_failed_starts_in_a_row_are_enough_before_everything_is_ready() {
-        let mut patience = Patience::default();
-        let mut after = |seconds, ready| patience.after(Duration::from_secs(seconds), ready);
+    fn five_ends_are_enough_before_everything_is_ready_however_long_they_took() {
+        for seconds in [0, 3, 31] {
+            let mut patience = Patience::default();
+            let mut after = || patience.after(Duration::from_secs(seconds), STARTING);
 
-        assert!((0..4).all(|_| after(0, STARTING).is_some()));
-        assert!(after(3, STARTING).is_some());
-        assert!((0..4).all(|_| after(0, STARTING).is_some()));
-        assert_eq!(after(0, STARTING), None);
-        assert!((0..20).all(|_| after(0, READY).is_some()));
+            assert!((0..4).all(|_| after().is_some()));
+            assert_eq!(after(), None, "after lives of {seconds} s");
+        }
+    }
+
+    #[test]
+    fn once_everything_was_ready_a_child_is_started_again_for_ever() {
+        let mut patience = Patience::default();
+        let mut after = |ready| patience.after(Duration::ZERO, ready);
+
+        assert!((0..4).all(|_| after(STARTING).is_some()));
+        assert!((0..20).all(|_| after(READY).is_some()));
     }
 
     #[tokio::test]

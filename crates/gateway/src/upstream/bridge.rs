@@ -25,9 +25,6 @@ const ROUNDS: usize = 16;
 /// How long to wait before listening again to a server that stopped speaking.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long the first request of a session waits for the stream that the server may ask on.
-const STANDING: Duration = Duration::from_millis(500);
-
 /// What is kept for a server that keeps nothing.
 #[derive(Default)]
 pub(super) struct Kept {
@@ -109,7 +106,7 @@ pub(super) async fn settle(conversation: &Conversation) {
     }
     if lock(&kept.listening).is_some() {
         let there = conversation.hub.standing.cancelled();
-        let _ = tokio::time::timeout(STANDING, there).await;
+        let _ = tokio::time::timeout(conversation.hub.link.standing_timeout(), there).await;
         kept.is_settled.store(true, Ordering::Release);
     }
 }

@@ -146,7 +146,9 @@ impl Conversation {
                 self.generation.fetch_add(1, Ordering::AcqRel);
                 Ok(())
             }
-            Err(GreetingError::NotSpoken) => Err(LinkError::Stale.into()),
+            Err(GreetingError::NotSpoken | GreetingError::Unanswered) => {
+                Err(LinkError::Stale.into())
+            }
             Err(GreetingError::Failed(error)) => Err(error),
         }
     }
@@ -240,12 +242,11 @@ async fn say(
     hub.end(request.id);
     match (answer, greeting) {
         (Ok(answer), _) => Ok(answer?),
-        // Some older servers do not answer what they do not know.
         (Err(_), Greeting::Discover) => {
             if hub.link.abandon() {
                 hub.closed.cancel();
             }
-            Err(GreetingError::NotSpoken)
+            Err(GreetingError::Unanswered)
         }
         (Err(_), Greeting::Initialize) => Err(GreetingError::Failed(UpstreamError::Timeout)),
     }

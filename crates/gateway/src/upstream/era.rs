@@ -95,6 +95,9 @@ pub(super) struct Met {
 pub(super) enum GreetingError {
     /// The server does not speak that revision; another greeting may work.
     NotSpoken,
+    /// The server did not answer in time. Some older ones do not answer what they do not know, so
+    /// that another greeting may work; or it was slow.
+    Unanswered,
     /// Nothing else would work either.
     Failed(UpstreamError),
 }

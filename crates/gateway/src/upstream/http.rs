@@ -9,6 +9,7 @@ mod stream;
 mod transport;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -163,6 +164,10 @@ impl Link for HttpLink {
         if !self.voice.load().is_stateless {
             stream::stand(&self.endpoint, &self.voice, hub).await;
         }
+    }
+
+    fn standing_timeout(&self) -> Duration {
+        self.endpoint.options.standing_timeout
     }
 
     fn tells_cancellation(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What carries messages to a server and back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
@@ -29,6 +30,12 @@ pub(super) trait Link: Send + Sync {
 
     /// Hears what the server says outside of requests, for as long as it says something.
     async fn listen(&self, hub: &Arc<Hub>);
+
+    /// How long the first request waits until the server can be heard outside of requests. Where one
+    /// stream carries everything, there is nothing to wait for.
+    fn standing_timeout(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Whether the server must be told that an answer is not wanted any longer. Where each request
     /// has a stream of its own in the stateless revision, closing that says it.

@@ -53,8 +53,17 @@ pub(super) struct Site {
     gate: Arc<Gate>,
     tasks: Tasks,
     talks: Mutex<HashMap<Place, Slot>>,
-    /// When the server was last found not to know a greeting.
-    unspoken: Mutex<Vec<(Greeting, Instant)>>,
+    /// Greetings that led nowhere not long ago.
+    unspoken: Mutex<Vec<Unspoken>>,
+}
+
+/// A greeting that the server does not know, as far as can be told.
+#[derive(Debug, Clone, Copy)]
+struct Unspoken {
+    greeting: Greeting,
+    since: Instant,
+    /// Whether it said nothing, so that it may have been slow.
+    was_silent: bool,
 }
 
 /// The way to a server.
@@ -114,7 +123,7 @@ impl Site {
         match session.is_stateless {
             false if can_be_asked(client) => own,
             is_stateless => {
-                let is_spoken = !self.is_unspoken(Greeting::Discover);
+                let is_spoken = self.unspoken(Greeting::Discover).is_none();
                 Place::Shared { is_stateless: is_stateless && is_spoken }
             }
         }
@@ -196,9 +205,10 @@ impl Site {
             Place::Own(session) => (session.is_stateless, Ownership::Exclusive),
             Place::Shared { is_stateless } => (*is_stateless, Ownership::Shared),
         };
-        let mut hub = None;
+        let (mut hub, mut was_silent) = (None, false);
         for greeting in Greeting::order(is_stateless) {
-            if self.is_unspoken(greeting) {
+            if let Some(unspoken) = self.unspoken(greeting) {
+                was_silent |= unspoken.was_silent;
                 continue;
             }
             let connected = match hub.take().filter(|hub: &Arc<Hub>| hub.link.is_open()) {
@@ -213,8 +223,14 @@ impl Site {
                     self.introduced();
                     return Ok(conversation);
                 }
-                Err(GreetingError::NotSpoken) => {
-                    lock(&self.unspoken).push((greeting, Instant::now()));
+                Err(error @ (GreetingError::NotSpoken | GreetingError::Unanswered)) => {
+                    let unspoken = Unspoken {
+                        greeting,
+                        since: Instant::now(),
+                        was_silent: matches!(error, GreetingError::Unanswered),
+                    };
+                    was_silent |= unspoken.was_silent;
+                    lock(&self.unspoken).push(unspoken);
                     hub = Some(connected);
                 }
                 Err(GreetingError::Failed(error)) => {
@@ -227,13 +243,17 @@ impl Site {
             self.hang_up(hub);
         }
         lock(&self.unspoken).clear();
+        if was_silent {
+            return Err(UpstreamError::Timeout);
+        }
         Err(UpstreamError::Protocol("it speaks no revision that is known here".to_owned()))
     }
 
-    fn is_unspoken(&self, greeting: Greeting) -> bool {
+    /// What is remembered of a greeting that led nowhere.
+    fn unspoken(&self, greeting: Greeting) -> Option<Unspoken> {
         let mut unspoken = lock(&self.unspoken);
-        unspoken.retain(|(_, since)| since.elapsed() < MEMORY);
-        unspoken.iter().any(|(unknown, _)| *unknown == greeting)
+        unspoken.retain(|one| one.since.elapsed() < MEMORY);
+        unspoken.iter().find(|one| one.greeting == greeting).copied()
     }
 
     fn introduced(&self) {

@@ -1,11 +1,14 @@
 //! Clients and servers of different revisions.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::fake::{Fake, Reply, event, stream};
-use super::world::{Client, World, ask, call};
+use super::world::{Client, World, ask, call, quick};
+use crate::seams::UpstreamError;
+use crate::upstream::UpstreamOptions;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -162,4 +165,21 @@ async fn a_subscription_of_a_stateless_client_is_named_as_the_client_named_it() 
     };
 
     assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
+}
+
+#[tokio::test]
+async fn a_server_that_was_too_slow_to_be_discovered_is_not_said_to_speak_nothing_known() {
+    let fake = Fake::start(|seen| match seen.method() {
+        "server/discover" => Reply::Silence,
+        _ => seen.error(404, -32601),
+    })
+    .await;
+    let options = UpstreamOptions { probe_timeout: Duration::from_millis(50), ..quick() };
+    let world = World::new(options);
+    let server = world.install_http(&fake.url);
+
+    let opened = world.try_open(server, &Client::stateless()).await;
+
+    assert_eq!(opened.err(), Some(UpstreamError::Timeout));
+    assert_eq!((fake.of("server/discover").len(), fake.of("initialize").len()), (1, 1));
 }

@@ -304,10 +304,7 @@ async fn a_forgotten_server_is_looked_up_again() {
     world.pool.forget(server).await;
 
     assert_eq!(world.try_open(server, &client).await.err(), Some(UpstreamError::Unknown));
-    let late = tokio::time::timeout(std::time::Duration::from_secs(5), async {
-        while ask(&upstream, &client, call("1", "echo")).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-    });
-    late.await.unwrap();
+    while ask(&upstream, &client, call("1", "echo")).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
 }

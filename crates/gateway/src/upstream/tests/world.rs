@@ -74,10 +74,14 @@ pub(super) struct World {
     pub(super) reach: Reach,
 }
 
+/// Small answers, and patience that ends what would hang and nothing else: who waits for the end of some
+/// patience has less of it.
 pub(super) fn quick() -> UpstreamOptions {
     UpstreamOptions {
-        quiet_timeout: Duration::from_secs(5),
-        probe_timeout: Duration::from_secs(2),
+        quiet_timeout: Duration::from_mins(1),
+        greeting_timeout: Duration::from_mins(1),
+        probe_timeout: Duration::from_secs(30),
+        standing_timeout: Duration::from_mins(1),
         max_response_bytes: 64 * 1024,
         ..UpstreamOptions::default()
     }
