@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::conformance::process::Program;
 use crate::tool;
 
-const START_UP: Duration = Duration::from_secs(30);
+const START_UP: Duration = Duration::from_mins(3);
 
 /// A running orchestrator, which ends with this value.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ pub fn nextest() -> Result<Command> {
     }
     if !own_binary.is_file() {
         let mut install = tool::cargo(&["install", "cargo-nextest", "--locked", "--root"]);
-        tool::must_succeed(install.arg(&own))?;
+        tool::must_fetch(install.arg(&own))?;
     }
     let mut command = Command::new(own_binary);
     command.current_dir(tool::root()).arg("nextest");
@@ -74,10 +74,10 @@ fn install_if_possible(packages: &[&str]) -> Result<()> {
     if !nix::unistd::geteuid().is_root() || tool::in_path("apt-get").is_none() {
         return Ok(());
     }
-    tool::must_succeed(Command::new("apt-get").arg("update"))?;
+    tool::must_fetch(Command::new("apt-get").arg("update"))?;
     let mut install = Command::new("apt-get");
     install.env("DEBIAN_FRONTEND", "noninteractive").args(["install", "-y"]);
-    tool::must_succeed(install.args(packages))
+    tool::must_fetch(install.args(packages))
 }
 
 fn postgres_directory() -> Option<PathBuf> {

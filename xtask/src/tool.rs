@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result, bail};
 pub const BINARY_PACKAGES: &[&str] =
     &["cynode", "cynork", "cynode-orchestrator", "cynode-runner", "cynode-node"];
 
+/// How often something is fetched before that has failed.
+const FETCHES: usize = 3;
+
 /// The root of the repository.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -48,6 +51,17 @@ pub fn must_succeed(command: &mut Command) -> Result<()> {
     bail!("{} failed", name(command))
 }
 
+/// Runs a command that fetches something from elsewhere, up to three times: one failure of a registry
+/// fails nothing.
+pub fn must_fetch(command: &mut Command) -> Result<()> {
+    for _ in 1..FETCHES {
+        if succeeds(command)? {
+            return Ok(());
+        }
+    }
+    must_succeed(command)
+}
+
 /// Runs a command and returns what it printed on its standard output.
 pub fn stdout_of(command: &mut Command) -> Result<String> {
     let output = command
@@ -72,4 +86,24 @@ fn name(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(command.get_args().take(4).map(|a| a.to_string_lossy().into_owned()));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_fetched_at_first_is_tried_again_twice() {
+        let place = tempfile::tempdir().unwrap();
+        let fetch = |fails: usize| {
+            let script = format!("echo >> tries; test $(wc -l < tries) -gt {fails}");
+            let mut command = Command::new("sh");
+            must_fetch(command.current_dir(place.path()).args(["-c", &script]))
+        };
+        let forget = || std::fs::remove_file(place.path().join("tries")).unwrap();
+
+        assert!(fetch(2).is_ok());
+        forget();
+        assert!(fetch(3).is_err());
+    }
 }

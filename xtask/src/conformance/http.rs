@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 /// How long a server may take to listen.
-const START_UP: Duration = Duration::from_secs(30);
+const START_UP: Duration = Duration::from_mins(3);
 
 /// A place on this machine.
 #[derive(Debug, Clone)]

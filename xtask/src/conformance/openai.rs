@@ -14,7 +14,9 @@ use crate::orchestrator::Orchestrator;
 use crate::tool;
 
 const SCRIPT: &str = include_str!("openai/client.py");
-const START_UP: Duration = Duration::from_secs(30);
+const START_UP: Duration = Duration::from_mins(3);
+/// The check that fails when the script does.
+pub(super) const ENDS: &str = "the script ends";
 /// Where the project manager takes work, in the data directory.
 const SOCKET: &str = "pma.sock";
 
@@ -54,7 +56,7 @@ pub(super) fn run(packages: &Packages) -> Result<Vec<Check>> {
     let mut checks = read(&String::from_utf8_lossy(&output.stdout))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        checks.push(Check { name: "the script ends".to_owned(), passed: false, said });
+        checks.push(Check { name: ENDS.to_owned(), passed: false, said });
     }
     Ok(checks)
 }

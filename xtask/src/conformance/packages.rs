@@ -136,7 +136,7 @@ fn npm(directory: &Path, manifest: &str) -> Result<()> {
         fs::write(directory.join("package.json"), manifest)?;
         let mut npm = Command::new("npm");
         npm.current_dir(directory).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
-        tool::must_succeed(&mut npm).context(NPM_HELP)
+        tool::must_fetch(&mut npm).context(NPM_HELP)
     })
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn python(directory: &Path, packages: &[&str], settings: &[(&str, &st
         tool::must_succeed(venv.args(["-m", "venv"]).arg(directory))?;
         let mut pip = Command::new(directory.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        tool::must_succeed(pip.args(packages).envs(settings.iter().copied()))
+        tool::must_fetch(pip.args(packages).envs(settings.iter().copied()))
     })
 }
 

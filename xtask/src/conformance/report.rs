@@ -14,6 +14,8 @@ use crate::guardrails::junit::Case;
 
 /// The released suite's scenarios; fewer mean that it did not run to its end.
 const RELEASED_SCENARIOS: usize = 30;
+/// What stands for the scenarios that the released suite did not get to.
+const UNFINISHED: &str = "(the suite did not run to its end)";
 /// The end of a result directory's name, such as `-2026-11-15T03-51-18-239Z`.
 const TIMESTAMP: usize = 25;
 
@@ -33,11 +35,23 @@ impl Scenario {
         self.scored.then(|| Case {
             binary: format!("interop::{}::{}", self.suite, self.name),
             name: sentence.to_owned(),
-            outcome: match self.verdict {
-                Verdict::Passed(_) => Outcome::Passed,
-                Verdict::Idle | Verdict::Failed(_) | Verdict::Missing => Outcome::Failed,
-            },
+            outcome: if self.verdict.is_passed() { Outcome::Passed } else { Outcome::Failed },
         })
+    }
+
+    /// Whether it counts and has not passed.
+    pub(super) fn is_to_be_tried_again(&self) -> bool {
+        self.scored && !self.verdict.is_passed()
+    }
+
+    /// The same scenario after a second try, which came to `second`.
+    pub(super) fn again(self, second: Verdict) -> Self {
+        let verdict = if let Verdict::Passed(checks) = second {
+            Verdict::PassedLate(checks, self.verdict.in_words())
+        } else {
+            second
+        };
+        Self { verdict, ..self }
     }
 }
 
@@ -45,12 +59,31 @@ impl Scenario {
 pub(super) enum Verdict {
     /// So many checks passed, at least one, and none failed.
     Passed(usize),
+    /// So many checks passed on the second try, and none failed; what the first came to.
+    PassedLate(usize, String),
     /// No check failed, but none passed either: nothing was shown.
     Idle,
     /// What was wrong, one sentence for each failed check.
     Failed(Vec<String>),
     /// The suite did not get to it.
     Missing,
+}
+
+impl Verdict {
+    fn is_passed(&self) -> bool {
+        matches!(self, Self::Passed(_) | Self::PassedLate(..))
+    }
+
+    /// In a word and with what was wrong.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Failed(reasons) => format!("{} {}", word(self), reasons.join("; ")),
+            Self::PassedLate(_, at_first) => {
+                format!("{}, passed on the second try; at first: {at_first}", word(self))
+            }
+            Self::Passed(_) | Self::Idle | Self::Missing => word(self),
+        }
+    }
 }
 
 /// One thing that a scenario looked at.
@@ -104,10 +137,36 @@ pub(super) fn read(
         }
     }
     if scored.is_none() && scenarios.len() < RELEASED_SCENARIOS {
-        scenarios.push(missing("(the suite did not run to its end)"));
+        scenarios.push(missing(UNFINISHED));
     }
-    scenarios.sort_by(|a, b| (!a.scored, &a.name).cmp(&(!b.scored, &b.name)));
+    sort(&mut scenarios);
     Ok(scenarios)
+}
+
+fn sort(scenarios: &mut [Scenario]) {
+    scenarios.sort_by(|a, b| (!a.scored, &a.name).cmp(&(!b.scored, &b.name)));
+}
+
+/// What two runs of one suite came to: what passed in one of them has passed.
+pub(super) fn merged(mut first: Vec<Scenario>, second: Vec<Scenario>) -> Vec<Scenario> {
+    let mut all = vec![];
+    for scenario in second {
+        let at = first.iter().position(|known| known.name == scenario.name);
+        match at.map(|at| first.swap_remove(at)) {
+            Some(known) if known.is_to_be_tried_again() => all.push(known.again(scenario.verdict)),
+            Some(known) => all.push(known),
+            // The first run got further.
+            None if scenario.name == UNFINISHED => {}
+            None => {
+                let unseen = Scenario { verdict: Verdict::Missing, ..scenario.clone() };
+                all.push(unseen.again(scenario.verdict));
+            }
+        }
+    }
+    // The second run got to its end.
+    all.extend(first.into_iter().filter(|known| known.name != UNFINISHED));
+    sort(&mut all);
+    all
 }
 
 fn scenario_name(directory: &str) -> Option<&str> {
@@ -144,19 +203,17 @@ pub(super) fn cases(scenarios: &[Scenario], sentence: &str) -> Vec<Case> {
     scenarios.iter().filter_map(|scenario| scenario.case(sentence)).collect()
 }
 
-/// Prints what was wrong with every scenario that counts, and how many passed.
+/// Prints what was wrong with every scenario that counts, if only at first, and how many passed.
 pub(super) fn print_brief(out: &mut dyn Write, label: &str, found: &[Scenario]) -> Result<()> {
     for (suite, (passed, all)) in totals(found) {
         writeln!(out, "{label}: {suite}: {passed} of {all} scored scenarios pass")?;
     }
     for scenario in found.iter().filter(|scenario| scenario.scored) {
-        let reasons: &[String] = match &scenario.verdict {
-            Verdict::Passed(_) => continue,
-            Verdict::Failed(reasons) => reasons,
-            Verdict::Idle | Verdict::Missing => &[],
-        };
-        let (suite, name, word) = (scenario.suite, &scenario.name, word(&scenario.verdict));
-        writeln!(out, "{label}: {suite}: {name}: {word} {}", reasons.join("; "))?;
+        if !matches!(scenario.verdict, Verdict::Passed(_)) {
+            let (suite, name, words) =
+                (scenario.suite, &scenario.name, scenario.verdict.in_words());
+            writeln!(out, "{label}: {suite}: {name}: {words}")?;
+        }
     }
     Ok(())
 }
@@ -169,14 +226,17 @@ pub(super) fn print(
 ) -> Result<bool> {
     write!(out, "\n{}", table(bare, through))?;
     let all = || bare.iter().chain(through.unwrap_or_default());
-    for scenario in all() {
-        if let (true, Verdict::Failed(reasons)) = (scenario.scored, &scenario.verdict) {
-            for reason in reasons {
-                writeln!(out, "{} {}: {reason}", scenario.suite, scenario.name)?;
-            }
+    for scenario in all().filter(|scenario| scenario.scored) {
+        let words = match &scenario.verdict {
+            Verdict::Failed(reasons) => reasons.clone(),
+            Verdict::PassedLate(..) => vec![scenario.verdict.in_words()],
+            Verdict::Passed(_) | Verdict::Idle | Verdict::Missing => vec![],
+        };
+        for words in words {
+            writeln!(out, "{} {}: {words}", scenario.suite, scenario.name)?;
         }
     }
-    Ok(all().all(|scenario| !scenario.scored || matches!(scenario.verdict, Verdict::Passed(_))))
+    Ok(!all().any(Scenario::is_to_be_tried_again))
 }
 
 fn table(bare: &[Scenario], through: Option<&[Scenario]>) -> String {
@@ -210,7 +270,7 @@ fn table(bare: &[Scenario], through: Option<&[Scenario]>) -> String {
 
 fn word(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Passed(checks) => format!("pass {checks}"),
+        Verdict::Passed(checks) | Verdict::PassedLate(checks, _) => format!("pass {checks}"),
         Verdict::Failed(reasons) => format!("FAIL {}", reasons.len()),
         Verdict::Idle => "IDLE".to_owned(),
         Verdict::Missing => "MISSING".to_owned(),
@@ -222,7 +282,7 @@ fn totals(scenarios: &[Scenario]) -> BTreeMap<&'static str, (usize, usize)> {
     for scenario in scenarios.iter().filter(|scenario| scenario.scored) {
         let (passed, all) = totals.entry(scenario.suite).or_default();
         *all += 1;
-        *passed += usize::from(matches!(scenario.verdict, Verdict::Passed(_)));
+        *passed += usize::from(scenario.verdict.is_passed());
     }
     totals
 }
@@ -281,6 +341,38 @@ mod tests {
                 ("interop::s::idle::shown".to_owned(), Outcome::Failed)
             ]
         );
+    }
+
+    #[test]
+    fn a_second_run_is_heard_about_what_did_not_pass_in_the_first_and_that_is_said() {
+        let failed = || Verdict::Failed(vec!["late".to_owned()]);
+        let first = vec![
+            scenario("better", true, failed()),
+            scenario("fine", true, Verdict::Passed(1)),
+            scenario("worse", true, failed()),
+            scenario(UNFINISHED, true, Verdict::Missing),
+        ];
+        let second = vec![
+            scenario("better", true, Verdict::Passed(2)),
+            scenario("fine", true, failed()),
+            scenario("unseen", true, Verdict::Passed(3)),
+            scenario("worse", true, failed()),
+        ];
+
+        let merged = merged(first, second);
+
+        let late = |checks, at_first: &str| Verdict::PassedLate(checks, at_first.to_owned());
+        let expected = [
+            scenario("better", true, late(2, "FAIL 1 late")),
+            scenario("fine", true, Verdict::Passed(1)),
+            scenario("unseen", true, late(3, "MISSING")),
+            scenario("worse", true, failed()),
+        ];
+        assert_eq!(merged, expected);
+        let mut out = Vec::new();
+        print_brief(&mut out, "through", &merged[..1]).unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert!(said.contains("pass 2, passed on the second try; at first: FAIL 1 late"), "{said}");
     }
 
     #[test]

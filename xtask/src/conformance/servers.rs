@@ -16,7 +16,7 @@ use super::packages::{Generation, Packages};
 use super::process::Program;
 
 /// How long a server may take until its tools are known.
-const START_UP: Duration = Duration::from_secs(30);
+const START_UP: Duration = Duration::from_mins(3);
 /// What the server of spreadsheets wants to hear before it answers.
 const SECRET: &str = "not-a-secret-anywhere-else";
 

@@ -59,6 +59,32 @@ pub(super) fn run(packages: &Packages, label: &str, url: &str) -> Result<Vec<Sce
     Ok(ran.into_iter().flatten().collect())
 }
 
+/// Runs every suite against `url`, and those once more in which something that counts did not pass.
+pub(super) fn run_twice(packages: &Packages, label: &str, url: &str) -> Result<Vec<Scenario>> {
+    again(packages, label, url, &run(packages, label, url)?)
+}
+
+/// Runs every suite once more, and alone, in which something that counts did not pass: what failed
+/// because the machine was busy passes now, and is said to have passed on the second try.
+pub(super) fn again(
+    packages: &Packages,
+    label: &str,
+    url: &str,
+    first: &[Scenario],
+) -> Result<Vec<Scenario>> {
+    let label = format!("{label}, second try");
+    let mut all = vec![];
+    for suite in SUITES {
+        let first: Vec<_> = first.iter().filter(|one| one.suite == suite.name).cloned().collect();
+        if first.iter().any(Scenario::is_to_be_tried_again) {
+            all.extend(report::merged(first, run_one(packages, &label, url, suite)?));
+        } else {
+            all.extend(first);
+        }
+    }
+    Ok(all)
+}
+
 fn run_one(packages: &Packages, label: &str, url: &str, suite: &Suite) -> Result<Vec<Scenario>> {
     let directory = tool::target_dir().join("conformance/results").join(label).join(suite.name);
     if directory.exists() {
