@@ -4,7 +4,7 @@ use std::io;
 
 use http::header::HOST;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::*;
 
@@ -175,9 +175,10 @@ async fn an_answer_in_many_pieces_is_read_whole() {
 
 #[tokio::test]
 async fn a_server_that_does_not_listen_has_not_heard_of_the_request() {
-    let Peer { listener, connections } = Peer::listening().await;
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    // Whoever has a port and does not listen refuses connections, and nobody else can take the port.
+    let deaf = TcpSocket::new_v4().unwrap();
+    deaf.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (address, connections) = (deaf.local_addr().unwrap(), Connections::default());
 
     let request = Request::post("/").header(HOST, "here").body(Full::from("1")).unwrap();
     let connect = async { TcpStream::connect(address).await.map_err(|error| error.kind()) };

@@ -26,9 +26,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 pub use answer::Answer;
+use serve::Server;
 
 /// How long a test waits for something that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,10 +63,8 @@ impl SeenRequest {
 /// A provider that answers as it is told. Dropping it closes its port.
 #[derive(Debug)]
 pub struct ScriptedProvider {
-    address: std::net::SocketAddr,
+    server: Server,
     state: Arc<State>,
-    /// Ends the server when it is dropped.
-    _stop: oneshot::Sender<()>,
 }
 
 /// What server and test share.
@@ -128,8 +127,8 @@ impl ScriptedProvider {
             abandoned: watch::Sender::new(0),
             arrived: watch::Sender::new(0),
         });
-        let (address, stop) = serve::start(Arc::clone(&state));
-        Self { address, state, _stop: stop }
+        let server = serve::start(Arc::clone(&state));
+        Self { server, state }
     }
 
     /// A provider that says the same to everybody.
@@ -166,12 +165,12 @@ impl ScriptedProvider {
 
     /// Where OpenAI clients find it.
     pub fn openai_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.server.address)
     }
 
     /// Where Anthropic and Ollama clients find it.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.server.address)
     }
 
     /// Every request so far, oldest first.

@@ -14,6 +14,8 @@ use crate::system::PATIENCE;
 /// The key under which the protocol names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const POLL: Duration = Duration::from_millis(20);
+/// The driver waits a minute for a browser; a second one is given its chance.
+const START: Duration = Duration::from_mins(2);
 
 /// A browser with one tab and a profile of its own. Dropping it ends its processes.
 pub(crate) struct Browser {
@@ -31,26 +33,40 @@ impl Browser {
         let (driver, address) = start_driver(home.path()).await;
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut browser = Self { driver, session: address, http, home };
-        let profile = browser.home.path().join("profile");
-        let arguments = [
-            "--headless=new".to_owned(),
-            // Tests may run as root, where Chromium's own sandbox does not work; it opens our pages only.
-            "--no-sandbox".to_owned(),
-            "--disable-dev-shm-usage".to_owned(),
-            format!("--user-data-dir={}", profile.display()),
-        ];
-        let options = json!({ "args": arguments });
-        let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
-        let wanted = json!({ "capabilities": { "alwaysMatch": wanted } });
-        let made = browser.ask("/session", wanted).await.unwrap();
+        let id = browser.begin().await;
         browser.session += "/session/";
-        browser.session += made["sessionId"].as_str().unwrap();
+        browser.session += &id;
         // Windows have a least width that phones do not have.
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         let size = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
         browser.ask("/goog/cdp/execute", size).await.unwrap();
         browser
+    }
+
+    /// Begins a session; its id. The driver gives up a Chromium that is slow to start, which is
+    /// then started again with a profile that no other has touched.
+    async fn begin(&self) -> String {
+        let begun = Instant::now();
+        let mut turn = 0;
+        loop {
+            let profile = self.home.path().join(format!("profile-{turn}"));
+            let arguments = [
+                "--headless=new".to_owned(),
+                // Tests may run as root, where Chromium's own sandbox does not work; it opens our pages only.
+                "--no-sandbox".to_owned(),
+                "--disable-dev-shm-usage".to_owned(),
+                format!("--user-data-dir={}", profile.display()),
+            ];
+            let options = json!({ "args": arguments });
+            let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
+            let wanted = json!({ "capabilities": { "alwaysMatch": wanted } });
+            match self.ask("/session", wanted).await {
+                Ok(made) => return made["sessionId"].as_str().unwrap().to_owned(),
+                Err(error) => assert!(begun.elapsed() < START, "no browser: {error}"),
+            }
+            turn += 1;
+        }
     }
 
     /// Goes to an address.

@@ -3,6 +3,7 @@
 //! Three runners and two orchestrators on one PostgreSQL that keeps its promises. Whatever was
 //! accepted is done, and done once. The seed is printed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -43,10 +44,12 @@ async fn hundreds_of_tasks_survive_a_minute_of_chaos_and_none_is_lost_or_doubled
     }
     let clients = urls.map(|url| fleet.client(&url));
 
+    let left = Cell::new(TASKS);
+
     let (east, west, blows) = tokio::join!(
-        hand_in(&clients[0]),
-        hand_in(&clients[1]),
-        Box::pin(rage(&mut fleet, &server, &mut seed))
+        hand_in(&clients[0], &left),
+        hand_in(&clients[1], &left),
+        Box::pin(rage(&mut fleet, &server, (&mut seed, &left)))
     );
 
     println!("{blows:?}");
@@ -60,20 +63,23 @@ async fn hundreds_of_tasks_survive_a_minute_of_chaos_and_none_is_lost_or_doubled
     assert_none_is_lost_or_doubled(&fleet, &clients[0], &tasks).await;
 }
 
-/// Hands in half of the tasks at one orchestrator, one after the other for as long as it takes.
-async fn hand_in(client: &Client) -> Vec<TaskId> {
+/// Hands in half of the tasks at one orchestrator, one after the other for as long as it takes;
+/// `left` counts down.
+async fn hand_in(client: &Client, left: &Cell<usize>) -> Vec<TaskId> {
     let mut tasks = vec![];
     for _ in 0..TASKS / 2 {
         tasks.push(create(client, commands(&LINES)).await);
+        left.set(left.get() - 1);
     }
     tasks
 }
 
-/// Strikes at random until the time is over; how often each kind of blow was struck.
+/// Strikes at random until the time is over; how often each kind of blow was struck. Stays until
+/// no task is `left` to be handed in.
 async fn rage(
     fleet: &mut Fleet,
     server: &DurableServer,
-    seed: &mut Seed,
+    (seed, left): (&mut Seed, &Cell<usize>),
 ) -> BTreeMap<&'static str, u32> {
     let mut blows = BTreeMap::new();
     let begun = Instant::now();
@@ -108,6 +114,10 @@ async fn rage(
             }
         };
         *blows.entry(blow).or_default() += 1;
+    }
+    while left.get() > 0 {
+        fleet.tend();
+        tokio::time::sleep(PAUSE / 10).await;
     }
     blows
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use cynode_client::Client;
 use cynode_domain::policy::ToolScope;
@@ -15,12 +16,18 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::programs::program;
-use crate::system::{Database, System};
+use crate::system::{Database, PATIENCE, System};
 
 const PASSWORD: &str = "correct horse battery";
 /// Points of a phone, and of a small laptop.
 const PHONE: (u32, u32) = (390, 844);
 const LAPTOP: (u32, u32) = (1280, 800);
+
+/// Keeps what is said at the foot of the page, where it goes by itself after a while.
+const LISTEN: &str = "window.told = []; \
+    new MutationObserver((changes) => changes.forEach(({ addedNodes }) => \
+      addedNodes.forEach((notice) => window.told.push(notice.innerText)))) \
+    .observe(document.getElementById('notices'), { childList: true });";
 
 async fn signed_in(system: &System, size: (u32, u32), (handle, password): (&str, &str)) -> Browser {
     let browser = Browser::open(size.0, size.1).await;
@@ -29,7 +36,21 @@ async fn signed_in(system: &System, size: (u32, u32), (handle, password): (&str,
     browser.type_into("[name=password]", password).await;
     browser.click(".signin form button").await;
     browser.says("#who", handle).await;
+    browser.run(LISTEN).await;
     browser
+}
+
+/// Waits until `words` were said at the foot of the page.
+async fn told(browser: &Browser, words: &str) {
+    let begun = Instant::now();
+    loop {
+        let told = browser.run("return window.told.join('\\n')").await;
+        if told.as_str().is_some_and(|told| told.contains(words)) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{words:?} was not said, but {told}");
+        tokio::task::yield_now().await;
+    }
 }
 
 fn admin_password(system: &System) -> String {
@@ -59,13 +80,13 @@ async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Val
 
 /// The stage that refuses a call, once what was changed has reached the gateway.
 async fn refused_by(system: &System, token: &str, tool: &str, arguments: Value) -> String {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     loop {
         let said = call(system, token, tool, arguments.clone()).await;
         if let Some(stage) = said["error"]["stage"].as_str() {
             return stage.to_owned();
         }
-        assert!(begun.elapsed() < crate::system::PATIENCE, "{tool} is still called: {said}");
+        assert!(begun.elapsed() < PATIENCE, "{tool} is still called: {said}");
         tokio::task::yield_now().await;
     }
 }
@@ -78,7 +99,7 @@ async fn an_administrator_turns_a_tool_off_in_the_console_and_its_calls_are_refu
     assert!(call(&system, token.trim(), "node.list", json!({})).await["items"].is_array());
 
     browser.click("[data-tool='node.list'] [role=switch]").await;
-    browser.says("#notices", "node.list is now off.").await;
+    told(&browser, "node.list is now off.").await;
 
     assert!(!system.client.tool_get("node.list").await.unwrap().tool.enabled);
     assert_eq!(refused_by(&system, token.trim(), "node.list", json!({})).await, "enabled");
@@ -105,7 +126,7 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     browser.click("dialog [type=submit]").await;
     browser.click("[data-server=mine] a").await;
     browser.click("[data-tool='mine.echo'] select option[value=sandbox]").await;
-    browser.says("#notices", "mine.echo may now be called from").await;
+    told(&browser, "mine.echo may now be called from").await;
 
     let (client, token) = user;
     assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
@@ -161,7 +182,7 @@ async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_appr
     let images = "return document.querySelectorAll('main img, dialog img').length";
     assert_eq!(browser.run(images).await, 0, "a description became markup");
     browser.click("dialog .main").await;
-    browser.says("#notices", "shy.add is approved").await;
+    told(&browser, "shy.add is approved").await;
 
     tool_is(&system, Approval::Approved).await;
 }
@@ -194,13 +215,13 @@ fn shy(words: &str) -> Transport {
 
 /// Waits until the shy tool is known as such.
 async fn tool_is(system: &System, wanted: Approval) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     loop {
         let found = system.client.tool_get("shy.add").await;
         if found.as_ref().is_ok_and(|tool| tool.tool.approval == wanted) {
             return;
         }
-        assert!(begun.elapsed() < crate::system::PATIENCE, "not {wanted:?}: {found:?}");
+        assert!(begun.elapsed() < PATIENCE, "not {wanted:?}: {found:?}");
         tokio::task::yield_now().await;
     }
 }

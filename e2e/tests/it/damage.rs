@@ -33,7 +33,7 @@ async fn a_full_disk_is_a_loud_refusal_and_loses_nothing_that_was_acknowledged()
     fleet.kill(ORCHESTRATOR);
     fleet.limit_files(ORCHESTRATOR, Some(ROOM_KIB));
     fleet.start(ORCHESTRATOR);
-    patiently(async || client.task_get(&first.to_string()).await).await;
+    fleet.patiently(async || client.task_get(&first.to_string()).await).await;
 
     let (kept, refusal) = filled(&client).await;
 
@@ -46,6 +46,7 @@ async fn a_full_disk_is_a_loud_refusal_and_loses_nothing_that_was_acknowledged()
     fleet.kill(ORCHESTRATOR);
     fleet.limit_files(ORCHESTRATOR, None);
     fleet.start(ORCHESTRATOR);
+    fleet.patiently(async || client.task_get(&first.to_string()).await).await;
     assert_all_are_there(&client, &kept).await;
     assert_eq!(query(&fleet.database(), "PRAGMA integrity_check").await, [["ok"]]);
     fleet.add_runner("runner", &url, LEASE);

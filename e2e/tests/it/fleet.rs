@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use cynode_client::Client;
+use cynode_client::{Client, Error};
 use cynode_domain::ids::TaskId;
 use cynode_runtime::failpoint;
 use cynode_wire::tasks::TaskView;
@@ -199,12 +199,26 @@ impl Fleet {
         Client::new(url, SecretString::from(token.trim().to_owned())).unwrap()
     }
 
+    /// Makes a call again while the orchestrator is away, starting again what ends meanwhile.
+    pub(crate) async fn patiently<T>(&mut self, call: impl AsyncFn() -> Result<T, Error>) -> T {
+        let begun = Instant::now();
+        loop {
+            self.tend();
+            match call().await {
+                Ok(answer) => return answer,
+                Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(error) => panic!("{error}\n{}", self.log()),
+            }
+        }
+    }
+
     /// Waits until a task has closed, starting again what ends meanwhile.
     pub(crate) async fn closed(&mut self, client: &Client, task: TaskId) -> TaskView {
         let (begun, id) = (Instant::now(), task.to_string());
         loop {
-            self.tend();
-            let view = patiently(async || client.task_get(&id).await).await;
+            let view = self.patiently(async || client.task_get(&id).await).await;
             if view.closed {
                 return view;
             }
@@ -272,7 +286,7 @@ impl Drop for Fleet {
         for pid in left_after(self.home(), Duration::from_millis(200)) {
             send(pid, Signal::SIGKILL);
         }
-        let left = left_after(self.home(), Duration::from_secs(5));
+        let left = left_after(self.home(), PATIENCE);
         if std::thread::panicking() {
             println!("{}", self.log());
         } else {

@@ -1,5 +1,6 @@
 //! Who goes on with a job or a task when its process is gone.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use cynode_domain::ids::TaskId;
@@ -9,12 +10,18 @@ use crate::processes::{eventually, send};
 use crate::system::{Database, PATIENCE, System};
 use crate::work::{Interruption, assert_ran_once, closed, commands, countable, create, runs};
 
-/// A task of one step that has begun: a few seconds of work, counted.
+/// A task of one step that has begun, counted; it ends once it is let go.
 async fn begun(system: &System) -> TaskId {
-    let line = "echo ran >> step-1; sleep 6; echo done";
+    let line = "echo ran >> step-1; while [ ! -e go ]; do sleep 0.05; done; echo done";
     let task = create(&system.client, commands(&[line])).await;
     has_begun(system, task).await;
     task
+}
+
+/// Lets a task that has [`begun`] come to its end.
+fn let_go(system: &System, task: TaskId) {
+    let workspace = system.data_dir().join(format!("node/workspaces/{task}"));
+    fs::write(workspace.join("go"), "").unwrap();
 }
 
 async fn has_begun(system: &System, task: TaskId) {
@@ -35,6 +42,7 @@ async fn a_job_outlives_its_killed_node_and_is_delivered_once() {
     })
     .await;
     assert_eq!((shims.len(), system.shims()), (1, shims), "the job's supervisor changed");
+    let_go(&system, task);
     let view = closed(&system.client, task, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let result = system.client.task_result(&task.to_string()).await.unwrap();
@@ -77,6 +85,7 @@ async fn a_killed_runner_whose_end_was_seen_leaves_its_tasks_to_the_next_at_once
     let killed = Instant::now();
 
     send(system.role("runner").await, Signal::SIGKILL);
+    let_go(&system, task);
 
     let view = closed(&system.client, task, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");

@@ -14,9 +14,6 @@ use crate::work::{Interruption, assert_ran_once, closed, countable, create};
 
 /// Short, so that the end of a dead runner's lease is seen within the test.
 const LEASE: Duration = Duration::from_secs(2);
-/// What may pass beyond the lease until a task is picked up and done, on a busy machine. A lease
-/// that lasted as long as it does by default would be noticed.
-const MARGIN: Duration = Duration::from_secs(20);
 const TASKS: usize = 4;
 /// About as long as the tasks of one round take.
 const ROUND: Duration = Duration::from_millis(900);
@@ -107,7 +104,7 @@ async fn round(system: &System, victims: &[&str], delay: Duration) {
     let interruption = if is_node_killed { Interruption::Allowed } else { Interruption::Wrong };
     let node_state = system.data_dir().join("node");
     for task in tasks {
-        let task = closed(&system.client, task, LEASE + MARGIN).await;
+        let task = closed(&system.client, task, LEASE + PATIENCE).await;
         assert_ran_once(&system.client, &node_state, &task, interruption).await;
     }
 }

@@ -3,6 +3,7 @@
 //! After each death the process is started again, and the task must end as one does whose
 //! processes live: every step ran once, the history is a path, the last state is the same.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use cynode_client::Client;
@@ -135,13 +136,26 @@ impl Matrix {
 
     /// The same, if `victim` dies at `point` meanwhile and is started again.
     async fn with_death_at(&mut self, victim: &str, point: &str, kind: Kind) -> End {
-        self.fleet.arm(point, "");
-        let task = create(&self.client, kind.task());
+        let Self { fleet, client, store } = self;
+        fleet.arm(point, "");
+        let is_made = Cell::new(false);
+        let making = async {
+            let task = create(client, kind.task()).await;
+            is_made.set(true);
+            task
+        };
+        let dying = async {
+            died(fleet, victim, point).await;
+            while !is_made.get() {
+                fleet.tend();
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
         // The orchestrator may die before it answers.
-        let (task, ()) = tokio::join!(task, Box::pin(died(&mut self.fleet, victim, point)));
-        let view = self.fleet.closed(&self.client, task).await;
-        let node_state = self.fleet.node_state(NODE);
-        End::of((&self.client, &self.store, &node_state), kind, &view).await
+        let (task, ()) = tokio::join!(making, Box::pin(dying));
+        let view = fleet.closed(client, task).await;
+        let node_state = fleet.node_state(NODE);
+        End::of((client, store, &node_state), kind, &view).await
     }
 }
 

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::processes::send;
+use crate::processes::{eventually, lives, send};
 use crate::programs::call;
 use crate::system::{PATIENCE, System};
 use crate::work::{closed, commands, create, patiently};
@@ -164,13 +164,17 @@ async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step
     assert!(outside["fault"].as_str().unwrap().contains("no relative path"), "{outside:#}");
 
     // Killed while a command runs, the orchestrator finds its result afterwards.
-    let long = json!({ "command": "sleep 1; echo survived", "wait_ms": 0, "idempotency_key": "k" });
-    let begun = sandbox.call("sandbox.exec", long.clone()).await;
+    let line = "while [ ! -e late ]; do sleep 0.05; done; echo survived";
+    let long = json!({ "command": line, "wait_ms": 0, "idempotency_key": "k" });
+    let begun = sandbox.call("sandbox.exec", long).await;
     assert_eq!(begun["status"], "running");
-    send(system.role("orchestrator").await, Signal::SIGKILL);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let killed = system.role("orchestrator").await;
+    send(killed, Signal::SIGKILL);
+    eventually("its end", PATIENCE, || (!lives(killed)).then_some(())).await;
     system.ready().await;
-    let again = json!({ "command": "sleep 1; echo survived", "idempotency_key": "k" });
+    let workspace = system.data_dir().join(format!("node/workspaces/{task}"));
+    std::fs::write(workspace.join("late"), "").unwrap();
+    let again = json!({ "command": line, "idempotency_key": "k" });
     let ended = sandbox.call("sandbox.exec", again).await;
     assert_eq!((&ended["stdout"], &ended["exec_id"]), (&json!("survived\n"), &begun["exec_id"]));
 

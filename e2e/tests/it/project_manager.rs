@@ -168,9 +168,9 @@ async fn a_project_manager_killed_while_it_plans_is_asked_again() {
     let task = create(&system.client, prompt("Greet the world")).await;
     let first = system.role("pma").await;
     provider.until_asked(1).await;
+    provider.when(PLANNING, planned(&["echo planned"]));
 
     send(first, Signal::SIGKILL);
-    provider.when(PLANNING, planned(&["echo planned"]));
     let view = closed(&system.client, task, 2 * PATIENCE).await;
 
     assert_ne!(system.role("pma").await, first);

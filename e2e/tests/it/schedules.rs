@@ -1,10 +1,10 @@
 //! Schedules with real processes: what comes due is done once, whoever dies on the way.
 
 use std::fs;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use cynode_client::Client;
+use cynode_client::{Client, Error};
 use cynode_domain::ids::TaskId;
 use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_runtime::clock::{Clock as _, SystemClock};
@@ -27,17 +27,24 @@ const MANAGER: &str = "manager";
 /// Each run of it adds a line to a file of its own in the workspace.
 const PROSE: &str = "Please run `echo ran >> step-1`";
 
-/// Waits until the newest run of a schedule has ended.
-async fn ended(client: &Client, schedule: &str) -> ScheduleRunView {
+/// How long before its time a schedule is made. A busy machine needs a while to make them all, and
+/// no time is taken that has passed.
+const AHEAD: Duration = Duration::from_secs(40);
+
+/// Waits until the newest run of a schedule has ended; `tend` is called meanwhile.
+async fn ended(client: &Client, schedule: &str, mut tend: impl FnMut()) -> ScheduleRunView {
     let begun = Instant::now();
     loop {
+        tend();
         let page = PageQuery::default();
-        let found = patiently(async || client.schedule_runs(schedule, &page).await).await.items;
+        let found = client.schedule_runs(schedule, &page).await;
+        assert!(found.as_ref().err().is_none_or(Error::is_transient), "{found:?}");
+        let found = found.map(|page| page.items).unwrap_or_default();
         assert!(found.len() < 2, "{found:#?}");
         if let Some(run) = found.into_iter().next().filter(|run| run.status.is_terminal()) {
             return run;
         }
-        assert!(begun.elapsed() < PATIENCE, "{schedule} has not come to its end");
+        assert!(begun.elapsed() < AHEAD + PATIENCE, "{schedule} has not come to its end");
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
 }
@@ -69,7 +76,7 @@ async fn prose_that_comes_due_becomes_one_task_that_runs_to_its_end() {
     let made = ["schedule", "create", "Tidy up", "--in", "5s", "--prompt", PROSE, "-o", "json"];
     let made = system.cynork(&made).fine().json();
     assert_eq!((&made["name"], &made["state"]), (&json!("tidy-up"), &json!("active")));
-    let run = ended(&system.client, "tidy-up").await;
+    let run = ended(&system.client, "tidy-up", || {}).await;
 
     assert_eq!((run.status, run.tasks.len()), (ScheduleRunStatus::Done, 1), "{run:#?}");
     let task = run.tasks[0].id;
@@ -96,6 +103,7 @@ async fn an_orchestrator_that_dies_while_it_deals_with_a_schedule_makes_its_task
     fleet.add_runner(RUNNER, &url, Duration::from_secs(1));
     fleet.add_node(NODE, &url).await;
     fleet.add_manager(MANAGER, &url);
+    eventually("the manager", PATIENCE, || UnixStream::connect(&socket).ok()).await;
     let client = fleet.client(&url);
 
     for (number, point) in ["schedule_claimed", "schedule_worked"].into_iter().enumerate() {
@@ -110,9 +118,10 @@ async fn an_orchestrator_that_dies_while_it_deals_with_a_schedule_makes_its_task
         assert!(is_by(death, Signal::SIGABRT), "it ended otherwise: {death}");
         fleet.start(ORCHESTRATOR);
 
-        let run = ended(&client, &name).await;
+        let run = ended(&client, &name, || fleet.tend()).await;
 
-        assert_eq!((run.status, run.attempts), (ScheduleRunStatus::Done, 2), "{run:#?}");
+        // A claim that its holder could not end in time is taken anew, and counts as well.
+        assert!(run.status == ScheduleRunStatus::Done && run.attempts >= 2, "{run:#?}");
         assert_eq!(run.tasks.len(), 1, "{run:#?}");
         let task = run.tasks[0].id;
         assert_eq!(fleet.closed(&client, task).await.status.as_str(), "completed");
@@ -142,7 +151,7 @@ async fn a_run_of_a_schedule_in_hand_survives_any_number_of_orderly_restarts() {
         let begun = Instant::now();
         loop {
             let page = PageQuery::default();
-            let runs = patiently(async || client.schedule_runs("nightly", &page).await).await;
+            let runs = fleet.patiently(async || client.schedule_runs("nightly", &page).await).await;
             let run = &runs.items[0];
             assert!(!run.status.is_terminal(), "{run:#?}");
             if run.status == ScheduleRunStatus::HandedOver && run.attempts >= attempt {
@@ -160,7 +169,7 @@ async fn a_run_of_a_schedule_in_hand_survives_any_number_of_orderly_restarts() {
     fs::remove_file(&socket).unwrap();
     fleet.add_manager(MANAGER, &url);
 
-    let run = ended(&client, "nightly").await;
+    let run = ended(&client, "nightly", || fleet.tend()).await;
     assert_eq!((run.status, run.tasks.len()), (ScheduleRunStatus::Done, 1), "{run:#?}");
 }
 
@@ -171,8 +180,7 @@ async fn orchestrators_that_share_a_database_fire_each_time_once() {
     let url = fleet.add_orchestrator(ORCHESTRATOR).await;
     let other = fleet.add_orchestrator("other").await;
     let clients = [fleet.client(&url), fleet.client(&other)];
-    // A busy machine needs a while to make them all, and no time is taken that has passed.
-    let soon = SystemClock.now() + Duration::from_secs(15);
+    let soon = SystemClock.now() + AHEAD;
 
     let task = json!({ "input_mode": "commands", "commands": ["true"] });
     for number in 0..6 {
@@ -183,8 +191,8 @@ async fn orchestrators_that_share_a_database_fire_each_time_once() {
     }
 
     for number in 0..6 {
-        let run = ended(&clients[0], &format!("s{number}")).await;
-        assert_eq!((run.status, run.attempts, run.tasks.len()), (ScheduleRunStatus::Done, 1, 1));
+        let run = ended(&clients[0], &format!("s{number}"), || fleet.tend()).await;
+        assert_eq!((run.status, run.tasks.len()), (ScheduleRunStatus::Done, 1), "{run:#?}");
     }
     assert_eq!(task_count(&clients[1]).await, 6);
 }

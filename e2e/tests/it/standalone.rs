@@ -60,7 +60,7 @@ impl Drop for Programs {
             let _ = program.kill();
             let _ = program.wait();
         }
-        let left = left_after(self.home.path(), Duration::from_secs(5));
+        let left = left_after(self.home.path(), PATIENCE);
         for pid in &left {
             send(*pid, Signal::SIGKILL);
         }

@@ -1,7 +1,5 @@
 //! Stopping tasks: their processes, and the tasks that wait for them.
 
-use std::time::{Duration, Instant};
-
 use crate::processes::{eventually, with_arguments};
 use crate::system::{PATIENCE, System};
 use crate::work::{closed, commands, create};
@@ -14,6 +12,12 @@ fn sleepers(seconds: &str) -> Vec<i32> {
 /// A time to sleep that no other test process uses.
 fn own_time(digits: u32) -> String {
     format!("{digits}.{}", std::process::id())
+}
+
+/// Waits until no sandbox of a job is left.
+async fn sandboxes_end(system: &System) {
+    let are_gone = || system.shims().is_empty().then_some(());
+    eventually("the end of the sandboxes", PATIENCE, are_gone).await;
 }
 
 #[tokio::test]
@@ -31,19 +35,16 @@ async fn a_canceled_task_leaves_no_process_on_the_host() {
         eventually("the command", PATIENCE, || sleepers(time).pop()).await;
     }
 
-    let asked = Instant::now();
     for task in &tasks {
         system.cynork(&["task", "cancel", &task.to_string()]).fine();
     }
     let gone = || (sleepers(&polite).is_empty() && sleepers(&deaf).is_empty()).then_some(());
     eventually("the end of the commands", PATIENCE, gone).await;
 
-    assert!(asked.elapsed() < Duration::from_secs(20), "it took {:?}", asked.elapsed());
     for task in tasks {
         assert_eq!(closed(&system.client, task, PATIENCE).await.status.as_str(), "canceled");
     }
-    eventually("the end of the sandboxes", PATIENCE, || system.shims().is_empty().then_some(()))
-        .await;
+    sandboxes_end(&system).await;
     let after = system.cynork(&["task", "create", "--command", "echo fine", "--wait"]);
     assert_eq!(after.fine().stdout, "fine\n");
 }
@@ -66,6 +67,7 @@ async fn canceling_a_task_cancels_the_tasks_that_wait_for_it() {
     for task in [first, second, third] {
         assert_eq!(closed(&system.client, task, PATIENCE).await.status.as_str(), "canceled");
     }
+    sandboxes_end(&system).await;
 }
 
 #[tokio::test]

@@ -16,8 +16,6 @@ use crate::programs::{Said, call, cynork};
 
 /// Long enough for anything on a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-/// How long `up` may take to stop, as it promises.
-const STOP: Duration = Duration::from_secs(5);
 
 /// The line that `up --json` prints.
 #[derive(Debug, Clone, Deserialize)]
@@ -102,7 +100,11 @@ impl System {
     /// The processes of a role.
     pub(crate) fn roles(&self, name: &str) -> Vec<i32> {
         let data_dir = self.data_dir().to_str().unwrap();
-        with_arguments(|line| line.get(1..3) == Some(&["role", name]) && line.contains(&data_dir))
+        with_arguments(|line| {
+            let is_one = line.get(1..3) == Some(&["role", name]) && line.contains(&data_dir);
+            // An analyst has the role of the project manager too, and listens nowhere.
+            is_one && (name != "pma" || line.contains(&"--listen"))
+        })
     }
 
     /// The processes that supervise jobs.
@@ -123,13 +125,11 @@ impl System {
         }
     }
 
-    /// Stops `up` with a signal; how it ended, and how long that took.
-    pub(crate) async fn stop(&mut self, signal: Signal) -> (ExitStatus, Duration) {
+    /// Stops `up` with a signal; how it ended.
+    pub(crate) async fn stop(&mut self, signal: Signal) -> ExitStatus {
         let mut up = self.up.take().unwrap();
-        let begun = Instant::now();
         send(i32::try_from(up.id()).unwrap(), signal);
-        let ended = eventually("the end of up", PATIENCE, || up.try_wait().unwrap()).await;
-        (ended, begun.elapsed())
+        eventually("the end of up", PATIENCE, || up.try_wait().unwrap()).await
     }
 
     /// Starts `up` again on the same directory.
@@ -192,13 +192,13 @@ impl Drop for System {
         if let Some(mut up) = self.up.take() {
             send(i32::try_from(up.id()).unwrap(), Signal::SIGTERM);
             let begun = Instant::now();
-            while up.try_wait().is_ok_and(|ended| ended.is_none()) && begun.elapsed() < 2 * STOP {
+            while up.try_wait().is_ok_and(|ended| ended.is_none()) && begun.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(10));
             }
             let _ = up.kill();
             let _ = up.wait();
         }
-        let left = left_after(self.home(), STOP);
+        let left = left_after(self.home(), PATIENCE);
         for pid in &left {
             send(*pid, Signal::SIGKILL);
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::extract::{Path as UrlPath, Query, State};
@@ -26,6 +26,7 @@ use cynode_wire::nodes::{
 use cynode_worker::agent::{Agent, AgentOptions};
 use cynode_worker::sandbox::SandboxOptions;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -75,9 +76,9 @@ impl Fake {
         });
     }
 
-    /// Serves on `address` until the handle is aborted.
-    pub(crate) async fn serve(&self, address: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
-        let listener = TcpListener::bind(address).await.unwrap();
+    /// Serves on `address` until it is told to go away.
+    pub(crate) async fn serve(&self, address: SocketAddr) -> (SocketAddr, Served) {
+        let listener = listener(address).await;
         let address = listener.local_addr().unwrap();
         let routes = Router::new()
             .route("/v1/nodes/register", post(register))
@@ -87,8 +88,13 @@ impl Fake {
             .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
             .route("/v1/node/jobs/{job}/result", post(result))
             .with_state(self.clone());
-        let served = async move { axum::serve(listener, routes).await.unwrap() };
-        (address, spawn(served))
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, routes).await.unwrap();
+        });
+        (address, Served(Some(runtime)))
     }
 
     /// Waits until the orchestrator knows something.
@@ -106,6 +112,41 @@ impl Fake {
 
     pub(crate) async fn result_of(&self, job: JobId) -> JobResult {
         self.wait("the result", |known| known.results.get(&job)?.first().cloned()).await
+    }
+}
+
+/// Listens on `address`; somebody else may have its port for a moment while nobody does.
+async fn listener(address: SocketAddr) -> std::net::TcpListener {
+    let begun = Instant::now();
+    loop {
+        match std::net::TcpListener::bind(address) {
+            Ok(listener) => {
+                listener.set_nonblocking(true).unwrap();
+                return listener;
+            }
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{address}: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// An orchestrator that serves. It has a runtime of its own, so that its end is that of every
+/// connection too.
+pub(crate) struct Served(Option<Runtime>);
+
+impl Served {
+    /// Goes away; afterwards nobody is answered.
+    pub(crate) fn end(mut self) {
+        let runtime = self.0.take().unwrap();
+        tokio::task::block_in_place(|| runtime.shutdown_timeout(PATIENCE));
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

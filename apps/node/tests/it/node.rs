@@ -10,15 +10,15 @@ use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tokio::task::JoinHandle;
 
-use crate::fake::{Fake, Node, join_token, log};
+use crate::fake::{Fake, Node, Served, join_token, log};
 use crate::workbench::{command, eventually, limits, processes_naming};
 
 struct Stage {
     fake: Fake,
     address: SocketAddr,
-    served: JoinHandle<()>,
+    /// None while it is away.
+    served: Option<Served>,
     state: tempfile::TempDir,
 }
 
@@ -26,7 +26,7 @@ impl Stage {
     async fn new() -> Self {
         let fake = Fake::default();
         let (address, served) = fake.serve("127.0.0.1:0".parse().unwrap()).await;
-        Self { fake, address, served, state: tempfile::tempdir().unwrap() }
+        Self { fake, address, served: Some(served), state: tempfile::tempdir().unwrap() }
     }
 
     async fn node(&self) -> Node {
@@ -215,23 +215,23 @@ async fn a_canceled_job_is_delivered_as_canceled_and_a_forgotten_one_not_at_all(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_survives_the_orchestrators_absence_and_is_delivered_once() {
-    let stage = Stage::new().await;
+    let mut stage = Stage::new().await;
     let node = stage.node().await;
     let job = command(UNTIL_GO);
     stage.fake.assign(&job);
     let begun = stage.workspace(&job).join("begun");
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
 
-    stage.served.abort();
+    stage.served.take().unwrap().end();
     fs::write(stage.workspace(&job).join("go"), "").unwrap();
     let outcome = stage.job_dir(job.job_id).join("outcome.json");
     tokio::task::block_in_place(|| eventually("the end", || outcome.exists().then_some(())));
-    let (_, served) = stage.fake.serve(stage.address).await;
+    assert!(stage.fake.known().results.is_empty(), "it was not away");
+    let (_, _served) = stage.fake.serve(stage.address).await;
 
     assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Exited { code: 0 });
     node.stop().await;
     assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
-    served.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,10 +265,16 @@ async fn a_node_told_to_stop_ends_its_jobs_and_delivers_them_as_interrupted() {
     tokio::task::block_in_place(|| eventually("the start", || begun.exists().then_some(())));
 
     assert!(node.stop());
+    // What it could not deliver in the little time that it has, the next start does.
+    let mut next = stage.process();
 
     let reason = "the node was stopped".to_owned();
     let result = stage.fake.result_of(job.job_id).await;
     assert_eq!(result.ending, Ending::Interrupted { reason });
+    let another = command("true");
+    stage.fake.assign(&another);
+    stage.fake.result_of(another.job_id).await;
+    assert!(next.stop());
     assert_eq!(processes_naming(stage.state.path()), [0_i32; 0]);
 }
 

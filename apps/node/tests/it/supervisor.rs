@@ -20,9 +20,13 @@ fn begun(bench: &Workbench, line: &str) -> (JobDir, cynode_worker::sandbox::Watc
     (dir, watch)
 }
 
-/// The supervisor is the first process of a job: its parts are named after the same directory.
+/// The supervisor of a job; its other parts are named after the same directory.
 fn supervisor(dir: &JobDir) -> Pid {
-    Pid::from_raw(processes_naming(dir.path()).into_iter().min().unwrap())
+    let is_shim = |pid: &i32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').nth(1) == Some("sandbox-shim")
+    };
+    Pid::from_raw(processes_naming(dir.path()).into_iter().find(is_shim).unwrap())
 }
 
 #[test]

@@ -10,6 +10,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::harness::eventually;
+
 struct Installation {
     url: String,
     admin: String,
@@ -137,15 +139,12 @@ async fn what_an_administrator_changes_holds_for_the_next_call() {
     installation.rest(Method::PATCH, "/v1/tools/node.list", off).await;
     let explained = json!({ "caller": "pm", "tool": "node.list" });
     let explained = installation.rest(Method::POST, "/v1/access/explain", Some(explained)).await;
-    let mut refused = Value::Null;
     // The gateway hears of the change at once, but in its own time.
-    for _ in 0..1000 {
-        refused = installation.call(&pm, "node.list", json!({})).await;
-        if !refused["error"].is_null() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+    let refused = eventually("the call is refused", async || {
+        let answer = installation.call(&pm, "node.list", json!({})).await;
+        (!answer["error"].is_null()).then_some(answer)
+    })
+    .await;
 
     assert_eq!(refused["error"]["stage"], "enabled");
     assert!(explained["stages"].is_array());
@@ -154,14 +153,10 @@ async fn what_an_administrator_changes_holds_for_the_next_call() {
         list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert!(!names.contains(&&json!("node.list")) && names.contains(&&json!("node.get")));
     installation.rest(Method::DELETE, &format!("/v1/agent-tokens/{id}"), None).await;
-    let mut status = StatusCode::OK;
-    for _ in 0..1000 {
-        status = installation.ask(&pm, "tools/list", json!({})).await.0;
-        if status == StatusCode::UNAUTHORIZED {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    eventually("the token is refused", async || {
+        let (status, _) = installation.ask(&pm, "tools/list", json!({})).await;
+        (status == StatusCode::UNAUTHORIZED).then_some(())
+    })
+    .await;
     installation.shutdown.trigger();
 }

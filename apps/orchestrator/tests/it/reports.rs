@@ -1,9 +1,13 @@
 //! What worker nodes report: output, files and results.
 
+use std::collections::BTreeSet;
+
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::JobStatus;
+use cynode_testkit::query;
 use cynode_wire::jobs::{JobResult, JobView, Stream};
+use cynode_wire::nodes::PollView;
 use cynode_wire::tasks::LogQuery;
 
 use crate::actors::{Node, exited};
@@ -111,7 +115,11 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harnes
     let (node, job, task) = taken(&harness).await;
     let runner = harness.runner();
 
-    let ended = runner.client.workflow_job(job, 20_000).await.unwrap();
+    let ended = eventually("the job is over", async || {
+        let job = runner.client.workflow_job(job, 20_000).await.unwrap();
+        job.status.is_terminal().then_some(job)
+    })
+    .await;
 
     assert_eq!(ended.status, JobStatus::LeaseExpired);
     assert!(matches!(ended.result.unwrap().ending, Ending::Interrupted { .. }));
@@ -121,13 +129,26 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harnes
 }
 
 pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Harness) {
-    let harness = harness.restart_with(|options| options.job_lease_ms = 5_000).await;
+    let harness = harness.restart_with(|options| options.job_lease_ms = 12_000).await;
     let (node, job, task) = taken(&harness).await;
+    let url = &harness.database().url;
+    let lease_end =
+        async || query(url, "SELECT lease_expires_at FROM jobs").await.concat().concat();
+    let mut seen = BTreeSet::from([lease_end().await]);
 
-    // Twice as long as the lease.
-    let news = node.poll_for(&[job], 11_000).await;
+    // Whoever hears nothing looks only every ten seconds where the database is in the process: three
+    // times while this poll waits, which is too seldom for the lease.
+    let renewed = eventually("the lease is renewed four times", async || {
+        seen.insert(lease_end().await);
+        (seen.len() > 4).then_some(())
+    });
+    let holding = [job];
+    tokio::select! {
+        news = node.poll_for(&holding, 30_000) => panic!("the lease was hardly renewed: {news:?}"),
+        () = renewed => {}
+    }
 
-    assert_eq!(news, cynode_wire::nodes::PollView::default());
+    assert_eq!(node.poll(&[job]).await, PollView::default());
     assert_eq!(only_job(&harness, &task).await.status, JobStatus::Running);
     node.end(job, 0).await.unwrap();
 }

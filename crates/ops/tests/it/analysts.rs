@@ -46,7 +46,8 @@ impl Analyst for Scripted {
 
 async fn start(workflow: &Workflow, task_id: TaskId) -> Hold {
     let holder_id = HolderId::generate();
-    let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+    let lease_ms = Some(3_600_000);
+    let body = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
     workflow.start(&body).await.unwrap().hold
 }
 

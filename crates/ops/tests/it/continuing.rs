@@ -81,7 +81,8 @@ impl Standing {
         let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
         let (task_id, holder_id) = (its.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
-        let body = StartRun { task_id, holder_id, lease_ms: None, graph_versions };
+        let lease_ms = Some(3_600_000);
+        let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
         let hold = workflow.start(&body).await.unwrap().hold;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step { action, expected_outputs: vec![] };

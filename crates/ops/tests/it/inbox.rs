@@ -8,6 +8,7 @@ use cynode_ops::Signals;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
 use cynode_ops::inbox::{Inbox, InboxOptions};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_testkit::query;
 use cynode_wire::apmas::MessageQuery;
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
@@ -118,12 +119,12 @@ async fn a_report_whose_manager_was_killed_is_dealt_with_after_a_restart() {
     *manager.dies.lock().unwrap() = 1;
     team.messages.report(&team.agent(), team.done("one")).await.unwrap();
 
-    inbox(&team, &manager).activate().await.unwrap();
+    let patient = InboxOptions { pause: Duration::from_hours(1), ..InboxOptions::default() };
+    inbox(&team, &manager).with(patient).activate().await.unwrap();
     let waiting = team.inbox().await.len();
-    // Nothing of the first is left but what the database holds.
-    while !team.inbox().await.is_empty() {
-        inbox(&team, &manager).activate().await.unwrap();
-    }
+    // The pause is over, and nothing of the first is left but what the database holds.
+    query(&team.world.database.url, "UPDATE agent_messages SET claimed_until = NULL").await;
+    inbox(&team, &manager).activate().await.unwrap();
 
     assert_eq!(waiting, 1);
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
@@ -134,7 +135,8 @@ async fn two_inboxes_of_one_database_hand_each_report_over_once() {
     let team = Team::new().await;
     let manager = Arc::new(Manager { waits: true, ..Manager::default() });
     team.messages.report(&team.agent(), team.done("one")).await.unwrap();
-    let (one, two) = (inbox(&team, &manager), inbox(&team, &manager));
+    let patient = InboxOptions { lease: Duration::from_hours(1), ..InboxOptions::default() };
+    let (one, two) = (inbox(&team, &manager).with(patient), inbox(&team, &manager).with(patient));
 
     let second = async {
         manager.begun.notified().await;

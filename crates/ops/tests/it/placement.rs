@@ -1,6 +1,7 @@
 //! Where work runs: what the project manager chooses, and what is done without it.
 
 mod sandboxes;
+mod together;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +13,8 @@ use cynode_domain::plan::Step;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
 };
-use cynode_ops::runs::{Runs, Voice};
-use cynode_ops::sandboxes::{OpenSandbox, Sandboxes};
+use cynode_ops::runs::Runs;
+use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
 use cynode_store::{DecisionStore, Job, JobStore};
 use cynode_testkit::query;
@@ -23,6 +24,7 @@ use cynode_wire::page::PageQuery;
 use cynode_wire::tasks::CreateTask;
 use cynode_wire::workflow::{DispatchStep, Hold, StartRun};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::engines::on_each_engine;
 use crate::world::World;
@@ -35,15 +37,18 @@ on_each_engine! {
     nobody_is_asked_where_there_is_nothing_to_choose,
     without_a_project_manager_work_is_placed_by_rule_at_once,
     a_task_for_an_unknown_node_is_refused_with_those_there_are,
-    a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run,
-    steps_follow_a_sandbox_that_waits_for_its_node,
-    work_that_has_not_begun_leaves_a_drained_node_as_a_whole,
 }
 
 /// Chooses as it was told, or never.
+#[derive(Default)]
 struct Chooser {
     node: Option<&'static str>,
     asked: Mutex<Vec<Value>>,
+    /// Whether it waits with its answer until it may give it.
+    waits: bool,
+    /// Tells that it was asked.
+    begun: Notify,
+    may_answer: Notify,
 }
 
 #[async_trait]
@@ -60,6 +65,10 @@ impl ProjectManager for Chooser {
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::Place);
         self.asked.lock().unwrap().push(handoff["body"].clone());
+        self.begun.notify_one();
+        if self.waits {
+            self.may_answer.notified().await;
+        }
         let Some(node) = self.node else {
             return Err(HandoffError::Failed("it has no opinion".to_owned()));
         };
@@ -87,7 +96,7 @@ struct Places {
 impl Places {
     /// An installation with these nodes, whose project manager chooses `node`.
     async fn new(slugs: &[&str], node: Option<&'static str>) -> Self {
-        let manager = Arc::new(Chooser { node, asked: Mutex::default() });
+        let manager = Arc::new(Chooser { node, ..Chooser::default() });
         Self::with(slugs, manager.clone(), manager).await
     }
 
@@ -96,7 +105,9 @@ impl Places {
         let signals = Signals::new(world.store.engine());
         let (store, clock) = (world.store.clone(), world.clock.clone());
         let shared = (store.clone(), clock.clone() as _, signals.clone());
-        let handoffs = Handoffs::new(shared.clone(), asked, HandoffOptions::default());
+        let (within, place_within) = (Duration::from_hours(1), Duration::from_hours(1));
+        let options = HandoffOptions { within, place_within, ..HandoffOptions::default() };
+        let handoffs = Handoffs::new(shared.clone(), asked, options);
         let placer = Placer::by_rule(shared.clone()).asking(handoffs);
         let blobs = Blobs::new(world.data.path().join("blobs"));
         let its = Self {
@@ -148,8 +159,8 @@ impl Places {
     }
 
     async fn hold(&self, task_id: TaskId) -> Hold {
-        let holder_id = HolderId::generate();
-        let start = StartRun { task_id, holder_id, lease_ms: None, graph_versions: None };
+        let (holder_id, lease_ms) = (HolderId::generate(), Some(3_600_000));
+        let start = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
         self.workflow.start(&start).await.unwrap().hold
     }
 
@@ -235,12 +246,19 @@ async fn a_run_is_explained_with_who_chose_its_node() {
     let run = its.query("SELECT id FROM runs").await.concat().concat();
 
     let (runs, query) = (Runs::new(its.world.store.clone()), PageQuery::default());
-    let explained = runs.explain(&its.world.bob, &run, &query).await.unwrap().items;
+    let explain =
+        async || runs.explain(&its.world.bob, &run, &query).await.unwrap().items.remove(0);
+    let explained = explain().await;
 
     let made = its.decisions(task).await;
     assert_eq!(made, [("rule".to_owned(), "b: I like it".to_owned())]);
-    assert_eq!(explained[0].made_by, "project manager, rule: b: I like it");
-    assert!(explained[0].led_to.ends_with("on node b"), "{explained:?}");
+    assert_eq!(explained.made_by, "project manager, rule: b: I like it");
+    assert!(explained.led_to.ends_with("on node b"), "{explained:?}");
+    // A choice that came too late is on record, and is not the reason.
+    its.query("UPDATE jobs SET node_id = (SELECT id FROM nodes WHERE node_slug = 'a')").await;
+    let late = explain().await;
+    assert!(!late.made_by.contains("I like it"), "{late:?}");
+    assert!(late.led_to.ends_with("on node a"), "{late:?}");
 }
 
 async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record() {
@@ -296,7 +314,7 @@ async fn nobody_is_asked_where_there_is_nothing_to_choose() {
 }
 
 async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
-    let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
+    let manager = Arc::new(Chooser::default());
     let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
     let task = its.task(json!({})).await;
 
@@ -314,75 +332,4 @@ async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
     let fault = its.tasks.create(&its.world.bob, body).await.unwrap_err().to_string();
 
     assert_eq!(fault, "there is no node \"moon\"; there are: anvil, mill");
-}
-
-async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run() {
-    let its = Places::new(&["a", "b"], Some("b")).await;
-    let task = its.task(json!({})).await;
-    let hold = its.hold(task).await;
-    let open = OpenSandbox { task, job: None, image: None, node: None };
-    let opening = its.sandboxes.create((&its.world.bob, Voice::Person), open);
-    let working = async {
-        // The step is made while nobody knows where the sandbox will be.
-        let (step, node) = (its.step(hold, 0).await, its.join("a").await);
-        // One is placed as the project manager says, however long it takes; the other follows when
-        // somebody asks for work, and neither ends before it has a place.
-        let placed = "SELECT id FROM jobs WHERE node_id IS NOT NULL";
-        while its.query(placed).await.is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        while its.query(placed).await.len() < 2 {
-            its.poll(&node).await;
-        }
-        let place = its.place(step).await;
-        its.query("UPDATE jobs SET status = 'completed', closed = (1 = 1)").await;
-        place
-    };
-
-    let (opened, place) = tokio::join!(opening, working);
-
-    assert_eq!((opened.unwrap().node_slug.as_deref(), place.as_str()), (Some("b"), "b"));
-    assert_eq!(its.manager.asked.lock().unwrap().len(), 1);
-}
-
-async fn steps_follow_a_sandbox_that_waits_for_its_node() {
-    let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
-    let its = Places::with(&["a"], Arc::new(Nobody), manager).await;
-    its.join("b").await;
-    let task = its.task(json!({})).await;
-    let hold = its.hold(task).await;
-    let open = OpenSandbox { task, job: None, image: None, node: Some("b".to_owned()) };
-    let opening = its.sandboxes.create((&its.world.bob, Voice::Person), open);
-    let working = async {
-        while its.query("SELECT id FROM jobs").await.is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        its.step(hold, 0).await
-    };
-
-    let step = tokio::select! {
-        opened = opening => panic!("its node is away: {opened:?}"),
-        step = working => its.job(step).await,
-    };
-
-    let b = its.nodes.get("b").await.unwrap().id;
-    assert_eq!((step.node, step.asked.pinned_node), (None, Some(b)));
-}
-
-async fn work_that_has_not_begun_leaves_a_drained_node_as_a_whole() {
-    let manager = Arc::new(Chooser { node: None, asked: Mutex::default() });
-    let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
-    let (new, begun) = (its.task(json!({})).await, its.task(json!({ "node": "a" })).await);
-    let hold = its.hold(new).await;
-    let (first, second) = (its.step(hold, 0).await, its.step(hold, 1).await);
-    assert_eq!((its.place(first).await, its.place(second).await), ("a".to_owned(), "a".to_owned()));
-    let stays = its.step(its.hold(begun).await, 0).await;
-
-    its.nodes.drain(&its.world.admin, "a").await.unwrap();
-    // The second follows the first when somebody asks for work.
-    let b = its.join("b").await;
-    its.poll(&b).await;
-
-    assert_eq!((its.place(first).await, its.place(second).await), ("b".to_owned(), "b".to_owned()));
-    assert_eq!(its.job(stays).await.node, None, "it is for that node only");
 }

@@ -19,7 +19,7 @@ async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
     let workflow = Workflow::new(store.clone(), clock, Signals::new(store.engine()));
     let holder_id = HolderId::generate();
-    let (lease_ms, graph_versions) = (None, None);
+    let (lease_ms, graph_versions) = (Some(3_600_000), None);
     let of_catalogue = StartRun { task_id: its.task.id, holder_id, lease_ms, graph_versions };
     workflow.start(&of_catalogue).await.unwrap();
 
@@ -28,8 +28,7 @@ async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
         let asked: CreateTask = serde_json::from_value(asked).unwrap();
         let task = its.tasks.create_by(its.bob(), trigger, asked).await.unwrap();
 
-        let claim =
-            ClaimRun { holder_id, lease_ms: None, wait_ms: 0, max: None, graph_versions: None };
+        let claim = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions };
         let grant = workflow.claim(&claim).await.unwrap().grant.unwrap();
         assert_eq!((grant.hold.task_id, Some(grant.run_id)), (task.id, task.run_id));
 

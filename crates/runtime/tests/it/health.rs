@@ -10,7 +10,7 @@ use cynode_runtime::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A served process that can be asked and stopped.
 struct Served {

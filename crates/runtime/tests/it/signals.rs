@@ -71,7 +71,7 @@ async fn process_that_waits_for_signals() {
     if role == "stubborn" {
         std::future::pending::<()>().await;
     }
-    assert!(tasks.finish(Duration::from_secs(5)).await);
+    assert!(tasks.finish(Duration::from_mins(1)).await);
     tracing::info!("all tasks ended");
 }
 

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -20,12 +20,31 @@ use tokio::sync::oneshot;
 use super::reply::{Wire, reply};
 use super::{SeenRequest, State};
 
-/// Starts the server; it ends when the sender is dropped.
+/// A server that runs. Dropping it ends it: its port is closed then, and so is every connection.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    /// Ends the server when it is dropped.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A server that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts the server.
 #[expect(clippy::expect_used, reason = "for tests only: what cannot be set up is a panic")]
-pub(super) fn start(state: Arc<State>) -> (SocketAddr, oneshot::Sender<()>) {
+pub(super) fn start(state: Arc<State>) -> Server {
     let (stop, stopped) = oneshot::channel();
     let (tell, told) = std::sync::mpsc::channel();
-    thread::spawn(move || {
+    let thread = thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime for the scripted provider");
         runtime.block_on(async {
@@ -40,7 +59,8 @@ pub(super) fn start(state: Arc<State>) -> (SocketAddr, oneshot::Sender<()>) {
         });
         runtime.shutdown_background();
     });
-    (told.recv().expect("the scripted provider starts"), stop)
+    let address = told.recv().expect("the scripted provider starts");
+    Server { address, stop: Some(stop), thread: Some(thread) }
 }
 
 fn router(state: Arc<State>) -> Router {

@@ -115,9 +115,9 @@ async fn a_project_manager_that_is_late_is_a_timeout_too() {
 
 async fn a_reader_that_does_not_read_holds_nobody_up() {
     for model in [MODEL, MANAGER_MODEL] {
-        // Time enough for an answer on a busy machine.
-        let wait = Duration::from_secs(4);
-        let world = ChatWorld::with(Manner::Flood, ChatOptions { wait, max_open: 1 }).await;
+        let unread = Duration::from_millis(100);
+        let options = ChatOptions { unread, max_open: 1, ..ChatOptions::default() };
+        let world = ChatWorld::with(Manner::Flood, options).await;
         let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
         let mut stream = Box::pin(stream);
         stream.next().await.unwrap().unwrap();

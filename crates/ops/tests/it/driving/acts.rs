@@ -251,7 +251,9 @@ impl Life<'_> {
                 let reason = Some("the oven is cold".to_owned());
                 let body = ReleaseLease { hold, reason, graph_version: None };
                 self.release(grant, body).await;
-                self.tasks[task].is_put_down |= may_write;
+                if may_write {
+                    self.leave_alone(task).await;
+                }
             }
             Act::SaveAgain { .. }
             | Act::Claim { .. }
@@ -268,6 +270,17 @@ impl Life<'_> {
         if model.driver == Some(grant) {
             model.driver = None;
         }
+    }
+
+    /// What was put down is left alone for as long as this life takes, however slow the machine is.
+    async fn leave_alone(&mut self, task: usize) {
+        let id = self.ids[task];
+        let sql = format!(
+            "UPDATE runs SET not_before = 9000000000000000
+             WHERE task_id = '{id}' AND not_before IS NOT NULL"
+        );
+        self.driven.query(&sql).await;
+        self.tasks[task].is_put_down = true;
     }
 
     /// The request that made the last transition.

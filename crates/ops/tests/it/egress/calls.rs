@@ -216,15 +216,17 @@ pub(super) async fn a_model_without_a_price_is_refused_while_there_is_a_budget(w
 
 pub(super) async fn another_provider_answers_when_the_first_cannot(world: World) {
     let (first, second) = (ScriptedProvider::start(), ScriptedProvider::saying("second"));
-    let gone = ScriptedProvider::start();
+    // Whoever has a port and does not listen refuses connections, and nobody else can take the port.
+    let gone = tokio::net::TcpSocket::new_v4().unwrap();
+    gone.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let base_url = Some(format!("http://{}/v1", gone.local_addr().unwrap()));
     first.otherwise(Answer::rate_limited(3600));
-    world.provide("a-gone", &gone).await;
+    world.provide_as("a-gone", PutProvider { base_url, ..open(&first) }).await;
     world.provide("b-first", &first).await;
     world.provide("c-second", &second).await;
     for name in ["a-gone", "b-first", "c-second"] {
         world.set(name, "key").await;
     }
-    drop(gone);
     let order = ["a-gone", "b-first", "c-second"].map(str::to_owned).to_vec();
     let routing = Routing { fallback_provider_order: order, ..Routing::default() };
     let asks = Inference { routing, ..asks(&world.bob) };

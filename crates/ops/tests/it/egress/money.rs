@@ -177,7 +177,7 @@ pub(super) async fn a_provider_that_asks_to_be_left_alone_is_not_asked_meanwhile
     let second = wait(world.egress.chat(&asks(&world.bob), hello("far/m")).await);
 
     assert_eq!(first, Some(60));
-    assert!((50..60).contains(&second.unwrap()), "{second:?}");
+    assert!((1..60).contains(&second.unwrap()), "{second:?}");
     assert_eq!(provider.requests().len(), 1);
     let costs: Vec<_> = world.calls().await.iter().map(cost).collect();
     assert_eq!(costs, [Some(0); 2]);

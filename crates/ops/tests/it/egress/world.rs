@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::DateTime;
 use cynode_domain::ids::CredentialId;
@@ -69,7 +70,8 @@ impl World {
         let (tasks, key) = (Tasks::new(), data.path().join("credentials.key"));
         let of = || (store.clone(), shared.clone(), signals.clone());
         let credentials = Credentials::new(of().0, of().1, of().2, key);
-        let egress = Egress::new(of().0, of().1, of().2, credentials.clone(), tasks.clone());
+        let egress = Egress::new(of().0, of().1, of().2, credentials.clone(), tasks.clone())
+            .listing_within(Duration::from_mins(1));
         Self {
             agents: AgentTokens::new(of().0, of().1, of().2),
             rules: Rules::new(of().0, of().1, of().2),
@@ -144,7 +146,7 @@ impl World {
     /// Every call on record, oldest first.
     pub(super) async fn calls(&self) -> Vec<InferenceCall> {
         // What is written after a caller went away is written soon.
-        assert!(self.tasks.finish(std::time::Duration::from_secs(30)).await);
+        assert!(self.tasks.finish(Duration::from_secs(30)).await);
         let list = self.store.read(|tx| {
             Box::pin(async move { tx.inference_list(&InferenceFilter::default(), None, 100).await })
         });

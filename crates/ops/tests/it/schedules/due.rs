@@ -72,7 +72,7 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
 
     let noted = tokio::select! {
         () = scheduler.run(shutdown) => panic!("it ends with the process"),
-        noted = tokio::time::timeout(Duration::from_secs(30), noted) => noted,
+        noted = tokio::time::timeout(Duration::from_mins(5), noted) => noted,
     };
 
     assert_eq!(noted.unwrap(), (Status::Claimed, 1), "it waits for its turn, and is not missed");

@@ -11,7 +11,7 @@ use cynode_ops::agents::AgentTokens;
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
 };
-use cynode_ops::schedules::{Scheduler, Schedules};
+use cynode_ops::schedules::{Scheduler, SchedulerOptions, Schedules};
 use cynode_ops::{Signals, Tasks};
 use cynode_store::{
     DueStore, Error, ScheduleClaim, ScheduleRunStore, ScheduleStore, TaskFilter, TaskStore,
@@ -228,7 +228,8 @@ impl ProjectManager for Stuck {
     }
 }
 
-/// A scheduler that hears these signals.
+/// A scheduler that hears these signals. No claim and no pause of it ends by itself: however slow the
+/// machine is, what is put off waits for [`Clockwork::patience_ends`].
 pub(super) fn scheduler(
     its: &Catalogue,
     signals: Signals,
@@ -237,7 +238,9 @@ pub(super) fn scheduler(
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
     let of = (store.clone(), clock as cynode_runtime::clock::SharedClock, signals.clone());
     let handoffs = Handoffs::new(of, manager, HandoffOptions::default());
-    Scheduler::new((store, signals), its.tasks.clone(), handoffs)
+    let hour = Duration::from_hours(1);
+    let patient = SchedulerOptions { lease: hour, pause: hour };
+    Scheduler::new((store, signals), its.tasks.clone(), handoffs).with(patient)
 }
 
 /// A request for a schedule of a command, with these fields beside or instead of its own.
