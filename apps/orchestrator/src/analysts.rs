@@ -86,6 +86,7 @@ fn own_command(executable: PathBuf) -> Vec<OsString> {
 impl Launcher for Processes {
     async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, String> {
         let mut command = self.command()?;
+        command.arg("--within-ms").arg(within.as_millis().to_string());
         let talked = talk(&mut command, handoff.to_string());
         match tokio::time::timeout(within, talked).await {
             Ok(answer) => answer,
@@ -135,8 +136,7 @@ mod tests {
 
         let answer = launched(script).await.unwrap();
 
-        let args =
-            "--role=project_analyst --once --orchestrator-url http://127.0.0.1:7 --data-dir /data";
+        let args = "--role=project_analyst --once --orchestrator-url http://127.0.0.1:7 --data-dir /data --within-ms 20000";
         assert_eq!(answer, json!({"in": {"a": 1}, "args": args, "env": 0}));
     }
 

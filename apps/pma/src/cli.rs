@@ -67,6 +67,10 @@ pub struct Cli {
     #[arg(long)]
     #[serde(skip)]
     pub once: bool,
+    /// With --once: after how many milliseconds nobody waits for the answer any more [default: 120000]
+    #[arg(long, value_name = "MS", requires = "once")]
+    #[serde(skip)]
+    pub within_ms: Option<u32>,
     /// Config file [default: cynode.toml in the data directory, if it exists]
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]

@@ -40,7 +40,7 @@ pub use options::{Address, PmaOptions};
 
 use confine::{Level, Needs};
 use door::Door;
-use serve::Service;
+use serve::{DEFAULT_DEADLINE, Service};
 
 /// How long open handoffs may take to end once the process is asked to stop. Longer than it takes until
 /// `cynode up` asks the orchestrator to stop as well, which then gives back what it had handed over: an
@@ -66,7 +66,7 @@ enum Work {
     /// Handoffs, until it is asked to stop.
     Serve(Door, SecretString),
     /// One handoff.
-    Once(Box<Handoff<VerifyHandoff>>),
+    Once(Box<Handoff<VerifyHandoff>>, Duration),
     /// Showing what it cannot do.
     Probe(PathBuf),
 }
@@ -79,7 +79,7 @@ pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     let orchestrator_port = prepared.orchestrator.port_or_known_default().unwrap_or_default();
     let socket_dir = match &prepared.work {
         Work::Serve(door, _) => door.directory(),
-        Work::Once(_) | Work::Probe(_) => None,
+        Work::Once(..) | Work::Probe(_) => None,
     };
     let cassette = prepared.cassette.clone();
     let level =
@@ -116,7 +116,8 @@ fn prepare(cli: Cli) -> anyhow::Result<Prepared> {
     let work = if let Some(file) = cli.probe {
         Work::Probe(file)
     } else if cli.once {
-        Work::Once(Box::new(once::read(role)?))
+        let within = cli.within_ms.map(|within| Duration::from_millis(within.into()));
+        Work::Once(Box::new(once::read(role)?), within.unwrap_or(DEFAULT_DEADLINE))
     } else {
         let file = options.secret_file(&data_dir);
         let secret = secret_file::read(&file)
@@ -150,7 +151,7 @@ async fn run(prepared: Prepared, level: Level) -> anyhow::Result<()> {
             let service = Service::new(agent, &secret, max_open);
             serve(door, service, &orchestrator).await
         }
-        Work::Once(handoff) => once::answer(agent, *handoff).await,
+        Work::Once(handoff, within) => once::answer(agent, *handoff, within).await,
         Work::Probe(_) => Ok(()),
     }
 }

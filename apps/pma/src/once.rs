@@ -1,6 +1,7 @@
 //! One verification and the end: how the orchestrator starts an analyst.
 
 use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cynode_agent::Agent;
@@ -23,9 +24,13 @@ pub(crate) fn read(role: AgentRole) -> anyhow::Result<Handoff<VerifyHandoff>> {
 }
 
 /// Verifies, and writes the answer to standard output.
-pub(crate) async fn answer(agent: Agent, handoff: Handoff<VerifyHandoff>) -> anyhow::Result<()> {
+pub(crate) async fn answer(
+    agent: Agent,
+    handoff: Handoff<VerifyHandoff>,
+    within: Duration,
+) -> anyhow::Result<()> {
     let span = span(HandoffKind::Analyse, &handoff.context);
-    let answer = agent.analyse(&handoff).instrument(span).await?;
+    let answer = agent.analyse(&handoff, within).instrument(span).await?;
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
     io::stdout().write_all(&text).context("standard output is closed")

@@ -32,7 +32,7 @@ use self::refuse::Refusal;
 /// Larger conversations are cut by whoever sends them.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// The time of a request that does not say how long it waits.
-const DEFAULT_DEADLINE: Duration = Duration::from_mins(2);
+pub(crate) const DEFAULT_DEADLINE: Duration = Duration::from_mins(2);
 const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
 /// What serves handoffs.
@@ -98,7 +98,7 @@ async fn hand(
     if kind == HandoffKind::Chat {
         return Ok(chat::stream(&service.agent, read(&body)?, within, room));
     }
-    let worked = work(&service.agent, kind, &body, room);
+    let worked = work((&service.agent, within), kind, &body, room);
     tokio::time::timeout(within, worked).await.unwrap_or(Err(Refusal::Late(within)))
 }
 
@@ -110,7 +110,7 @@ fn deadline(headers: &HeaderMap) -> Result<Duration, Refusal> {
 }
 
 async fn work(
-    agent: &Agent,
+    (agent, within): (&Agent, Duration),
     kind: HandoffKind,
     body: &[u8],
     _room: OwnedSemaphorePermit,
@@ -119,7 +119,7 @@ async fn work(
         ($method:ident) => {{
             let handoff = read(body)?;
             let span = span(kind, &handoff.context);
-            let answer = agent.$method(&handoff).instrument(span.clone()).await;
+            let answer = agent.$method(&handoff, within).instrument(span.clone()).await;
             span.in_scope(|| told(kind, answer))
         }};
     }

@@ -1,6 +1,7 @@
 //! The agent of a process: one method for each kind of handoff.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_llm::{Endpoint, Provider, ProviderKind, connect};
@@ -39,7 +40,8 @@ pub struct AgentOptions {
     pub brain: BrainOptions,
 }
 
-/// The agent of a process.
+/// The agent of a process. Each piece of work says how long somebody waits for its answer: what a model
+/// has not decided shortly before that is decided by rule.
 pub struct Agent {
     options: AgentOptions,
     /// The way to models; each handoff brings its own right to use it.
@@ -61,85 +63,99 @@ impl Agent {
     }
 
     /// Answers a turn of a conversation.
-    pub fn chat(&self, handoff: Handoff<ChatHandoff>) -> ChatEvents {
+    pub fn chat(&self, handoff: Handoff<ChatHandoff>, within: Duration) -> ChatEvents {
         if let Err(fault) = self.must_be(AgentRole::ProjectManager, HandoffKind::Chat) {
             let message = fault.to_string();
             let (kind, decisions) = (FailureKind::Other, vec![]);
             let failed = ChatEvent::Failed { message, may_retry: false, kind, decisions };
             return stream::iter([failed]).boxed();
         }
-        let work = self.work(&handoff.context);
+        let work = self.work(&handoff.context, within);
         crate::chat::answer(work, self.options.brain.clone(), handoff.body.messages)
     }
 
     /// Makes steps of a request in prose.
-    pub async fn plan(&self, handoff: &Handoff<PlanHandoff>) -> Result<PlanAnswer, AgentError> {
+    pub async fn plan(
+        &self,
+        handoff: &Handoff<PlanHandoff>,
+        within: Duration,
+    ) -> Result<PlanAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Plan)?;
-        handoffs::plan(self.work(&handoff.context), handoff).await
+        handoffs::plan(self.work(&handoff.context, within), handoff).await
     }
 
     /// Has criteria in prose judged.
     pub async fn verify(
         &self,
         handoff: &Handoff<VerifyHandoff>,
+        within: Duration,
     ) -> Result<VerifyAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Verify)?;
-        handoffs::verify(self.work(&handoff.context), handoff).await
+        handoffs::verify(self.work(&handoff.context, within), handoff).await
     }
 
     /// Judges criteria in prose and writes findings; for analysts.
     pub async fn analyse(
         &self,
         handoff: &Handoff<VerifyHandoff>,
+        within: Duration,
     ) -> Result<AnalystAnswer, AgentError> {
         self.must_be(AgentRole::ProjectAnalyst, HandoffKind::Analyse)?;
-        handoffs::analyse(self.work(&handoff.context), handoff).await
+        handoffs::analyse(self.work(&handoff.context, within), handoff).await
     }
 
     /// Does what a schedule says.
     pub async fn scheduled_run(
         &self,
         handoff: &Handoff<ScheduledRunHandoff>,
+        within: Duration,
     ) -> Result<ActedAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::ScheduledRun)?;
-        handoffs::scheduled_run(self.work(&handoff.context), handoff).await
+        handoffs::scheduled_run(self.work(&handoff.context, within), handoff).await
     }
 
     /// Does what follows from an agent's report.
     pub async fn agent_report(
         &self,
         handoff: &Handoff<AgentReportHandoff>,
+        within: Duration,
     ) -> Result<ActedAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::AgentReport)?;
-        handoffs::agent_report(self.work(&handoff.context), handoff).await
+        handoffs::agent_report(self.work(&handoff.context, within), handoff).await
     }
 
     /// Says how a run goes on.
     pub async fn continue_run(
         &self,
         handoff: &Handoff<ContinueRunHandoff>,
+        within: Duration,
     ) -> Result<ContinueAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::ContinueRun)?;
-        handoffs::continue_run(self.work(&handoff.context), handoff).await
+        handoffs::continue_run(self.work(&handoff.context, within), handoff).await
     }
 
     /// Chooses.
     pub async fn decide(
         &self,
         handoff: &Handoff<DecideHandoff>,
+        within: Duration,
     ) -> Result<DecideAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Decide)?;
-        handoffs::decide(self.work(&handoff.context), handoff).await
+        handoffs::decide(self.work(&handoff.context, within), handoff).await
     }
 
     /// Chooses the node that the work of a task runs on.
-    pub async fn place(&self, handoff: &Handoff<PlaceHandoff>) -> Result<PlaceAnswer, AgentError> {
+    pub async fn place(
+        &self,
+        handoff: &Handoff<PlaceHandoff>,
+        within: Duration,
+    ) -> Result<PlaceAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Place)?;
-        handoffs::place(self.work(&handoff.context), handoff).await
+        handoffs::place(self.work(&handoff.context, within), handoff).await
     }
 
-    fn work(&self, context: &HandoffContext) -> Work {
-        Work::new(&self.options, self.egress.as_ref(), context)
+    fn work(&self, context: &HandoffContext, within: Duration) -> Work {
+        Work::new(&self.options, self.egress.as_ref(), context, within)
     }
 
     fn must_be(&self, role: AgentRole, kind: HandoffKind) -> Result<(), AgentError> {

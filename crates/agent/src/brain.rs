@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use cynode_wire::handoff::{DecidedBy, DecisionRecord};
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 pub use decision::{Decided, Decision, Ruling};
@@ -95,12 +96,21 @@ pub struct Brain {
     options: BrainOptions,
     /// What every question begins with: the composed context of the work.
     system: String,
+    /// When whoever waits for the decision goes on without it, if that is known.
+    until: Option<Instant>,
 }
 
 impl Brain {
     /// A brain that tells a model `system` before each question.
     pub fn new(model: Option<Arc<dyn Model>>, options: BrainOptions, system: String) -> Self {
-        Self { model, options, system }
+        Self { model, options, system, until: None }
+    }
+
+    /// The same, but a model is asked until then at the latest: what it has not decided is decided by
+    /// rule, while somebody still waits for it.
+    #[must_use]
+    pub fn until(self, until: Instant) -> Self {
+        Self { until: Some(until), ..self }
     }
 
     /// How many steps it may take.

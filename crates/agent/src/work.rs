@@ -1,11 +1,13 @@
 //! One piece of work: its context, its rights, and what thinks about it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_llm::Provider;
 use cynode_wire::handoff::{DecisionRecord, HandoffContext};
 use secrecy::SecretString;
+use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::AgentError;
@@ -14,6 +16,9 @@ use crate::brain::{Brain, Decision, EgressModel, Model};
 use crate::cassette;
 use crate::context::compose;
 use crate::tools::Tools;
+
+/// Which part of its time is not spent on asking models.
+const ACTING_PART: u32 = 8;
 
 /// One piece of work.
 pub(crate) struct Work {
@@ -30,11 +35,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The work that a handoff brings.
+    /// The work that a handoff brings, of which somebody waits for the answer that long.
     pub(crate) fn new(
         options: &AgentOptions,
         egress: Option<&Arc<dyn Provider>>,
         context: &HandoffContext,
+        within: Duration,
     ) -> Self {
         let token = SecretString::from(context.agent_token.reveal());
         let tools: Client = options.orchestrator.clone().with_token(token.clone());
@@ -46,7 +52,10 @@ impl Work {
         for part in composed.parts.iter().filter(|part| part.is_cut) {
             warn!(context.part = part.name, "the end of {} was left out: too long", part.name);
         }
-        Self::with(Arc::new(tools), model, composed.system, options)
+        let work = Self::with(Arc::new(tools), model, composed.system, options);
+        // The rest of the time is for what follows from a decision.
+        let brain = work.brain.until(Instant::now() + within - within / ACTING_PART);
+        Self { brain, ..work }
     }
 
     /// Work with these means.

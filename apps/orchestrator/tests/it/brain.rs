@@ -1,6 +1,8 @@
 //! The project manager's agent against a real orchestrator: tools through the gateway, models through
 //! egress, each with the token of its handoff.
 
+use std::time::Duration;
+
 use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
 use cynode_agent::{Agent, AgentOptions};
@@ -22,6 +24,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, Harness, asked};
 use crate::mcp::{Mcp, issue};
+
+/// How long somebody waits for an answer.
+const WITHIN: Duration = Duration::from_mins(10);
 
 /// The project manager, as its process would make it.
 fn agent(harness: &Harness) -> Agent {
@@ -52,7 +57,7 @@ async fn say(harness: &Harness, words: &str) -> (String, ChatEvent) {
     let turn = Turn { role: TurnRole::User, content: words.to_owned() };
     let handoff =
         Handoff { context: context(harness).await, body: ChatHandoff { messages: vec![turn] } };
-    let mut events: Vec<ChatEvent> = agent(harness).chat(handoff).collect().await;
+    let mut events: Vec<ChatEvent> = agent(harness).chat(handoff, WITHIN).collect().await;
     let end = events.pop().unwrap();
     let text = events.iter().filter_map(|event| match event {
         ChatEvent::Delta { text } => Some(text.as_str()),
@@ -222,7 +227,7 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
     let prompt = "Add a dark mode to every page".to_owned();
     let body = PlanHandoff { prompt, expected_outputs: vec![] };
 
-    let answer = agent(&harness).plan(&Handoff { context, body }).await.unwrap();
+    let answer = agent(&harness).plan(&Handoff { context, body }, WITHIN).await.unwrap();
 
     assert!(matches!(&answer.outcome, PlanOutcome::Planned { steps, .. } if steps.len() == 1));
     let by: Vec<_> = answer.decisions.iter().map(|d| (d.purpose.as_str(), d.by)).collect();
@@ -246,6 +251,22 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
     assert_eq!(refined, [task.acceptance_criteria[0].clone(), added]);
 }
 
+pub(crate) async fn work_is_answered_by_rule_while_somebody_waits_where_the_model_is_too_slow(
+    harness: Harness,
+) {
+    let provider = ScriptedProvider::start();
+    provider.script([Said::silence()]);
+    provide(&harness, &provider).await;
+    let prompt = "Add a dark mode to every page".to_owned();
+    let body = PlanHandoff { prompt, expected_outputs: vec![] };
+    let handoff = Handoff { context: context(&harness).await, body };
+
+    let answer = agent(&harness).plan(&handoff, Duration::from_secs(2)).await.unwrap();
+
+    assert!(matches!(answer.outcome, PlanOutcome::Ask { .. }), "{answer:?}");
+    assert_eq!(answer.decisions[0].by, DecidedBy::Fallback, "{answer:?}");
+}
+
 pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its_reason(
     harness: Harness,
 ) {
@@ -259,7 +280,7 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
     };
     let decide = async || {
         let handoff = Handoff { context: context(&harness).await, body: body.clone() };
-        agent(&harness).continue_run(&handoff).await.unwrap()
+        agent(&harness).continue_run(&handoff, WITHIN).await.unwrap()
     };
     let without = decide().await;
     let provider = ScriptedProvider::start();

@@ -25,7 +25,7 @@ pub(super) fn stream(
     room: OwnedSemaphorePermit,
 ) -> Response {
     let span = span(HandoffKind::Chat, &handoff.context);
-    let events = span.in_scope(|| agent.chat(handoff));
+    let events = span.in_scope(|| agent.chat(handoff, within));
     let answering =
         Answering { events, span, deadline: Instant::now() + within, is_over: false, _room: room };
     let lines = stream::unfold(answering, next).map(|event| Ok::<_, Infallible>(line(&event)));

@@ -6,6 +6,7 @@ use cynode_wire::openai::{
     AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolDefinition,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::answer::{self, Unfit};
@@ -64,6 +65,11 @@ impl Brain {
         }
     }
 
+    /// How long there is somebody who waits for a decision.
+    fn time_left(&self) -> Duration {
+        self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
+    }
+
     /// Asks until there is an answer, a few times where waiting may help.
     async fn patiently(
         &self,
@@ -72,18 +78,22 @@ impl Brain {
     ) -> Result<ChatCompletion, ModelError> {
         let mut left = self.options.max_retries;
         loop {
-            let within = self.options.timeout;
+            let within = self.options.timeout.min(self.time_left());
+            if within.is_zero() {
+                let message = "there is no time left to ask it".to_owned();
+                return Err(ModelError::Away { message, retry_after: None });
+            }
             let error = match tokio::time::timeout(within, model.ask(exchange)).await {
                 Ok(Ok(completion)) => return Ok(completion),
                 Ok(Err(error)) => error,
                 Err(_) => {
-                    let message = format!("no answer within {} s", within.as_secs());
+                    let message = format!("no answer within {:.0} s", within.as_secs_f64());
                     ModelError::Away { message, retry_after: Some(Duration::ZERO) }
                 }
             };
             let ModelError::Away { retry_after, .. } = &error else { return Err(error) };
             let pause = retry_after.unwrap_or(PAUSE);
-            if left == 0 || pause > MAX_PAUSE {
+            if left == 0 || pause > MAX_PAUSE || pause >= self.time_left() {
                 return Err(error);
             }
             left -= 1;

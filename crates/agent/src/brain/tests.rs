@@ -230,6 +230,22 @@ async fn a_refusal_a_denial_and_a_missing_model_are_not_tried_again() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model_is() {
+    for (seconds, asked) in [(70, 2), (60, 1), (0, 0)] {
+        let model = Scripted::new([Line::IsSilent, Line::IsSilent]);
+        let begun = Instant::now();
+        let patience = Duration::from_secs(seconds);
+        let brain = Brain::new(Some(model.clone()), BrainOptions::default(), String::new());
+
+        let decided = brain.until(begun + patience).think(&question()).await.unwrap();
+
+        assert_eq!(decided.record.by, DecidedBy::Fallback, "{:?}", decided.record);
+        assert_eq!(model.heard().len(), asked);
+        assert_eq!(begun.elapsed().as_secs(), seconds);
+    }
+}
+
 #[tokio::test]
 async fn a_replay_without_a_record_fails_instead_of_falling_back() {
     let missing = NoRecord { purpose: "handle_failure".to_owned(), key: "k".to_owned() };
