@@ -112,22 +112,30 @@ fn theirs(version: &str, about: &ServerAbout) -> Value {
     result
 }
 
+/// Who comes with a verb that only revisions with sessions know.
+async fn enter(
+    gateway: Gateway,
+    face: Option<Path<String>>,
+    headers: HeaderMap,
+) -> Result<Knock, Box<Response>> {
+    guard::check(&headers, &gateway.inner.options)?;
+    let knock = admit(gateway, face.map(|Path(slug)| slug), headers, None).await?;
+    if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
+        return Err(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response()));
+    }
+    Ok(knock)
+}
+
 /// `GET /mcp`: the stream of what belongs to no request.
 pub(super) async fn get(
     State(gateway): State<Gateway>,
     face: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(refusal) = guard::check(&headers, &gateway.inner.options) {
-        return *refusal;
-    }
-    let knock = match admit(gateway, face.map(|Path(slug)| slug), headers, None).await {
+    let knock = match enter(gateway, face, headers).await {
         Ok(knock) => knock,
         Err(refusal) => return *refusal,
     };
-    if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
     if !takes_stream(&knock.headers) {
         let error = RpcError::new(INVALID_REQUEST, "Accept must hold text/event-stream");
         return answer::refusal(StatusCode::NOT_ACCEPTABLE, &error);
@@ -147,16 +155,10 @@ pub(super) async fn delete(
     face: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(refusal) = guard::check(&headers, &gateway.inner.options) {
-        return *refusal;
-    }
-    let knock = match admit(gateway, face.map(|Path(slug)| slug), headers, None).await {
+    let knock = match enter(gateway, face, headers).await {
         Ok(knock) => knock,
         Err(refusal) => return *refusal,
     };
-    if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
     match find_session(&knock) {
         Ok(session) => {
             knock.gateway.inner.sessions.close(&session);
