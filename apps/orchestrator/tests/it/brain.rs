@@ -255,7 +255,9 @@ pub(crate) async fn work_is_answered_by_rule_while_somebody_waits_where_the_mode
     harness: Harness,
 ) {
     let provider = ScriptedProvider::start();
-    provider.script([Said::silence()]);
+    // Whoever is asked once more, because nobody looked at the time, decides.
+    let planned = json!({ "commands": ["true"], "assumptions": [], "question": "" });
+    provider.script([Said::silence(), Said::call("respond", planned)]);
     provide(&harness, &provider).await;
     let prompt = "Add a dark mode to every page".to_owned();
     let body = PlanHandoff { prompt, expected_outputs: vec![] };

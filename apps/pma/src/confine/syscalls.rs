@@ -117,6 +117,7 @@ const OLD: &[i64] = &[];
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
+
 /// Installs the filter. Says if it is enforced: not on architectures it does not know.
 pub(super) fn restrict(looks_up_names: bool) -> Result<bool, seccompiler::Error> {
     syscalls::refuse(denied(looks_up_names)?)

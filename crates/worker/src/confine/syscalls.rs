@@ -68,6 +68,7 @@ const NAMESPACES: [i32; 7] = [
 ];
 /// Others, such as the one between a virtual machine and its host, know no network namespace.
 const SOCKETS: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
 /// Installs the filter. Says if it is enforced: not on architectures it does not know.
 pub(super) fn restrict() -> Result<bool, seccompiler::Error> {
     syscalls::refuse(denied()?)
