@@ -53,6 +53,12 @@ impl Slug {
     }
 }
 
+/// The spelling under which `name` is stored, if it is a name: stored names are in lower case, so that a
+/// name is found however its letters are written. A text that is no name stays none.
+pub fn kept_spelling(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
 impl fmt::Display for Slug {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -72,6 +78,12 @@ mod tests {
             "fix-the-login-page"
         );
         assert_eq!(Slug::normalise("../../etc/passwd").unwrap().as_str(), "etc-passwd");
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_lower_case() {
+        assert_eq!(kept_spelling("Fix-Login"), "fix-login");
+        assert_eq!(kept_spelling("fix login"), "fix login");
     }
 
     #[test]

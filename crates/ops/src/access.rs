@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cynode_domain::ids::{TokenId, UserId};
+use cynode_domain::name::kept_spelling;
 use cynode_store::{Binding, Store, UserStore};
 use cynode_wire::tools::{ExplainAccess, ExplainView};
 use serde_json::Value;
@@ -70,7 +71,7 @@ impl Access {
                     let wanted = user.unwrap_or_else(|| asking.user.to_string());
                     let found = match wanted.parse::<UserId>() {
                         Ok(id) => tx.user_get(id).await?,
-                        Err(_) => tx.user_by_handle(&wanted).await?,
+                        Err(_) => tx.user_by_handle(&kept_spelling(&wanted)).await?,
                     };
                     let is_asked = |id: UserId| asking.is_admin || id == asking.user;
                     if !found.as_ref().is_none_or(|user| is_asked(user.id)) {

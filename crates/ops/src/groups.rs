@@ -10,7 +10,7 @@ mod remove;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, UserId};
-use cynode_domain::name::Slug;
+use cynode_domain::name::{Slug, kept_spelling};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AccessChange, Group, GroupStore, RuleStore, SettingStore, Store, Tx};
 use cynode_wire::groups::{CreateGroup, GroupView};
@@ -166,7 +166,7 @@ pub(crate) async fn may_read(
 async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<Group, GroupError> {
     let found = match wanted.parse::<GroupId>() {
         Ok(id) => tx.group_get(id).await?,
-        Err(_) => tx.group_by_slug(wanted).await?,
+        Err(_) => tx.group_by_slug(&kept_spelling(wanted)).await?,
     };
     let unknown = || GroupError::NotFound(wanted.chars().take(100).collect());
     let found = found.ok_or_else(unknown)?;

@@ -1,7 +1,7 @@
 //! Projects: containers for tasks, with one default project per user.
 
 use cynode_domain::ids::{ProjectId, UserId};
-use cynode_domain::name::Slug;
+use cynode_domain::name::{Slug, kept_spelling};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Project, ProjectStore, Store, Tx};
 use cynode_wire::page::{Page, PageQuery};
@@ -142,8 +142,10 @@ pub(crate) async fn find(
 ) -> Result<Project, ProjectError> {
     let found = match wanted.parse::<ProjectId>() {
         Ok(id) => tx.project_get(id).await?,
-        Err(_) if wanted == DEFAULT => tx.project_default_of(caller.user).await?,
-        Err(_) => tx.project_by_slug(wanted).await?,
+        Err(_) if wanted.eq_ignore_ascii_case(DEFAULT) => {
+            tx.project_default_of(caller.user).await?
+        }
+        Err(_) => tx.project_by_slug(&kept_spelling(wanted)).await?,
     };
     found
         .filter(|project| caller.may_see(project.owner))

@@ -3,6 +3,7 @@
 mod check;
 
 use cynode_domain::ids::{RuleId, ServerId};
+use cynode_domain::name::kept_spelling;
 use cynode_domain::policy::rules::{Conditions, INVOKE, Rule, Subject, TOOL};
 use cynode_domain::policy::{Effect, ToolScope};
 use cynode_runtime::clock::SharedClock;
@@ -212,7 +213,7 @@ fn own_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
 async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<McpServer, ToolError> {
     let found = match wanted.parse::<ServerId>() {
         Ok(id) => tx.server_get(id).await?,
-        Err(_) => tx.server_by_slug(wanted).await?,
+        Err(_) => tx.server_by_slug(&kept_spelling(wanted)).await?,
     };
     found
         .filter(|server| caller.may_see(server.owner))

@@ -13,6 +13,7 @@ mod update;
 
 use cynode_domain::criteria::Weakening;
 use cynode_domain::ids::TaskId;
+use cynode_domain::name::kept_spelling;
 use cynode_domain::status::{NodeStatus, ShownTaskStatus, TaskStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
@@ -112,7 +113,7 @@ impl Tasks {
 pub(crate) async fn find(tx: &mut Tx, caller: &Caller, wanted: &str) -> Result<Task, TaskError> {
     let found = match wanted.parse::<TaskId>() {
         Ok(id) => tx.task_get(id).await?,
-        Err(_) => tx.task_by_name(caller.user, wanted).await?,
+        Err(_) => tx.task_by_name(caller.user, &kept_spelling(wanted)).await?,
     };
     found
         .filter(|task| caller.may_see(task.asked.created_by))
@@ -140,16 +141,16 @@ pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
 pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
     let depends_on = tx.dependency_list(task.asked.id).await?;
     let run_id = tx.run_of_task(task.asked.id).await?.map(|run| run.id);
+    let question = open_question(tx, &task).await?;
+    let status = shown_status(&task, question.as_deref());
     let blocked_reason = match (task.status, run_id) {
         (TaskStatus::Pending | TaskStatus::Running, _) if task.paused_at.is_some() => {
             Some("it is paused".to_owned())
         }
         (TaskStatus::Pending, _) => blocked_reason(tx, &depends_on).await?,
-        (TaskStatus::Running, Some(run)) => match tx.question_last(run).await? {
-            Some(asked) if asked.answered_at.is_none() => {
-                Some("it waits for a person's answer".to_owned())
-            }
-            Some(_) | None => match tx.run_put_down_reason(run).await? {
+        (TaskStatus::Running, Some(run)) => match question {
+            Some(text) => Some(format!("it waits for a person's answer: {text}")),
+            None => match tx.run_put_down_reason(run).await? {
                 Some(reason) => Some(reason),
                 None => awaited_node(tx, task.asked.id).await?,
             },
@@ -163,7 +164,7 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
     Ok(TaskView {
         id: task.asked.id,
         task_name: task.asked.name,
-        status: task.status.shown(),
+        status,
         closed: task.status.is_terminal(),
         project_id: task.asked.project,
         run_id,
@@ -180,6 +181,24 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
         started_at: task.started_at,
         ended_at: task.ended_at,
     })
+}
+
+/// The question that a running task waits with, in words; a paused task waits to be resumed first.
+async fn open_question(tx: &mut Tx, task: &Task) -> Result<Option<String>, TaskError> {
+    if task.status != TaskStatus::Running || task.paused_at.is_some() {
+        return Ok(None);
+    }
+    let Some(run) = tx.run_of_task(task.asked.id).await? else { return Ok(None) };
+    let asked = tx.question_last(run.id).await?.filter(|asked| asked.answered_at.is_none());
+    Ok(asked.map(|asked| asked.question.text))
+}
+
+/// The status of a task, with the question that its run waits with.
+fn shown_status(task: &Task, question: Option<&str>) -> ShownTaskStatus {
+    match question {
+        Some(_) => ShownTaskStatus::Waiting,
+        None => task.status.shown(),
+    }
 }
 
 /// The node that a job of the task waits for, in words.

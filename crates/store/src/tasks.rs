@@ -92,6 +92,8 @@ pub struct TaskFilter {
     pub project: Option<ProjectId>,
     /// With this status.
     pub status: Option<TaskStatus>,
+    /// Whose run waits for a person's answer, or does not; both when absent.
+    pub awaits_answer: Option<bool>,
     /// Older than this one.
     pub before: Option<TaskId>,
     /// At most this many.
@@ -207,9 +209,17 @@ impl TaskStore for Tx {
                    AND ($2 /*pg ::uuid */ IS NULL OR project_id = $2)
                    AND ($3 /*pg ::text */ IS NULL OR status = $3)
                    AND ($4 /*pg ::uuid */ IS NULL OR id < $4)
-                   ORDER BY id DESC LIMIT $5";
-        let params =
-            params![filter.created_by, filter.project, filter.status, filter.before, filter.limit];
+                   AND ($5 /*pg ::boolean */ IS NULL OR $5 = EXISTS (SELECT 1 FROM runs r
+                       WHERE r.task_id = tasks.id AND r.runnable AND r.waits_for = 'answer'))
+                   ORDER BY id DESC LIMIT $6";
+        let params = params![
+            filter.created_by,
+            filter.project,
+            filter.status,
+            filter.before,
+            filter.awaits_answer,
+            filter.limit
+        ];
         self.rows(sql, params).await?.iter().map(task).collect()
     }
 

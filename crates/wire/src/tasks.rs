@@ -130,7 +130,8 @@ pub struct TaskView {
     pub id: TaskId,
     /// The task's name, unique for its creator.
     pub task_name: String,
-    /// `queued`, `running`, `completed`, `failed`, `canceled` or `superseded`.
+    /// `queued`, `running`, `waiting`, `completed`, `failed`, `canceled` or `superseded`. A task is
+    /// `waiting` while its run waits for a person's answer; `blocked_reason` quotes the question.
     pub status: ShownTaskStatus,
     /// Whether nothing more will happen.
     pub closed: bool,

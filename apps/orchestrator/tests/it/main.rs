@@ -160,6 +160,7 @@ on_both_engines! {
         a_paused_run_can_be_canceled_and_takes_along_what_waits,
         of_pauses_and_claims_at_once_every_run_is_paused_or_told_to,
         nobody_steers_the_runs_of_others,
+        a_task_whose_run_asks_is_shown_and_listed_as_waiting,
         a_run_that_asks_waits_without_a_runner_until_it_is_answered,
         a_run_that_asks_can_be_paused_answered_and_canceled,
         of_many_answers_at_once_one_counts,

@@ -5,10 +5,11 @@ use cynode_domain::ids::JobId;
 use cynode_domain::policy::AgentType;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{AnswerRun, HistoryItem};
 use cynode_wire::steering::AskPerson;
-use cynode_wire::tasks::TaskView;
+use cynode_wire::tasks::{TaskQuery, TaskView};
 use cynode_wire::workflow::{Hold, Outcome, ReleaseLease};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -189,6 +190,38 @@ fn reply(reply: Reply) -> AnswerRun {
 
 fn lines(lines: &[&str]) -> Reply {
     Reply::Commands { lines: lines.iter().map(ToString::to_string).collect() }
+}
+
+/// The tasks that are listed with this status, by name.
+async fn listed(client: &Client, status: ShownTaskStatus) -> Vec<String> {
+    let query = TaskQuery { status: Some(status), ..TaskQuery::default() };
+    let page = client.task_list(&query).await.unwrap();
+    assert!(page.items.iter().all(|task| task.status == status), "{page:?}");
+    page.items.into_iter().map(|task| task.task_name).collect()
+}
+
+pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let (asks, runs) = (harness.task().await.task_name, harness.task().await.task_name);
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.claim(0).await.unwrap();
+
+    ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
+
+    let waiting = admin.task_get(&asks).await.unwrap();
+    assert_eq!((waiting.status, waiting.closed), (ShownTaskStatus::Waiting, false));
+    let reason = "it waits for a person's answer: What is to be run?";
+    assert_eq!(waiting.blocked_reason.as_deref(), Some(reason));
+    assert_eq!(admin.task_result(&asks).await.unwrap().status, ShownTaskStatus::Waiting);
+    assert_eq!(listed(&admin, ShownTaskStatus::Waiting).await, [asks.as_str()]);
+    assert_eq!(listed(&admin, ShownTaskStatus::Running).await, [runs.as_str()]);
+
+    admin.run_answer(&asks, &reply(lines(&["make"]))).await.unwrap();
+
+    let answered = admin.task_get(&asks).await.unwrap();
+    assert_eq!((answered.status, answered.blocked_reason), (ShownTaskStatus::Running, None));
+    assert!(listed(&admin, ShownTaskStatus::Waiting).await.is_empty());
+    assert_eq!(listed(&admin, ShownTaskStatus::Running).await, [runs, asks]);
 }
 
 pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(harness: Harness) {

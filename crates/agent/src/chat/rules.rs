@@ -142,8 +142,14 @@ async fn nodes(desk: &Desk<'_>) -> Result<String, AgentError> {
 async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
     let page: Page<TaskView> = desk.read("db.task.list", json!({ "limit": 200 })).await?;
     let count = |status| page.items.iter().filter(|task| task.status == status).count();
-    let told =
-        [Status::Running, Status::Queued, Status::Completed, Status::Failed, Status::Canceled];
+    let told = [
+        Status::Running,
+        Status::Waiting,
+        Status::Queued,
+        Status::Completed,
+        Status::Failed,
+        Status::Canceled,
+    ];
     let figures: Vec<String> =
         told.into_iter().map(|status| format!("{} {status}", count(status))).collect();
     let of = if page.next_cursor.is_some() { "Of the 200 newest tasks" } else { "Of your tasks" };
@@ -153,7 +159,7 @@ async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
 /// Questions of runs, and tasks that will not go on by themselves.
 async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
     let mut lines = Vec::new();
-    for status in [Status::Running, Status::Queued] {
+    for status in [Status::Waiting, Status::Running, Status::Queued] {
         let arguments = json!({ "status": status, "limit": 50 });
         let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
         let mut runs = Vec::new();

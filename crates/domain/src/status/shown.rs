@@ -1,7 +1,8 @@
 //! Where a task stands, in the words that people, agents and clients see.
 //!
-//! The database says `pending` where everybody else reads `queued`. Two types keep the two
-//! spellings apart: whatever leaves the process takes a [`ShownTaskStatus`].
+//! The database says `pending` where everybody else reads `queued`, and `running` also of a task whose
+//! run waits for a person, which is shown as `waiting`. Two types keep the two vocabularies apart: a
+//! status that leaves the process is a [`ShownTaskStatus`].
 
 use super::TaskStatus;
 
@@ -12,6 +13,8 @@ words! {
         Queued = "queued",
         /// A workflow drives it.
         Running = "running",
+        /// Its run asked a question and goes on when a person answers it.
+        Waiting = "waiting",
         /// Every step was verified.
         Completed = "completed",
         /// A step failed for good; the summary says why.
@@ -24,7 +27,8 @@ words! {
 }
 
 impl TaskStatus {
-    /// The status as people, agents and clients see it.
+    /// The status as people, agents and clients see it. A running task whose run waits for a person's
+    /// answer is [`ShownTaskStatus::Waiting`] instead, which the status alone does not tell.
     pub const fn shown(self) -> ShownTaskStatus {
         match self {
             Self::Pending => ShownTaskStatus::Queued,
@@ -41,7 +45,7 @@ impl From<ShownTaskStatus> for TaskStatus {
     fn from(shown: ShownTaskStatus) -> Self {
         match shown {
             ShownTaskStatus::Queued => Self::Pending,
-            ShownTaskStatus::Running => Self::Running,
+            ShownTaskStatus::Running | ShownTaskStatus::Waiting => Self::Running,
             ShownTaskStatus::Completed => Self::Completed,
             ShownTaskStatus::Failed => Self::Failed,
             ShownTaskStatus::Canceled => Self::Canceled,
@@ -68,7 +72,10 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_task_leads_back_to_its_status() {
         let shown: Vec<_> = TaskStatus::ALL.iter().map(|status| status.shown()).collect();
-        assert_eq!(shown, ShownTaskStatus::ALL);
+        let of_a_status: Vec<_> =
+            ShownTaskStatus::ALL.iter().filter(|s| **s != ShownTaskStatus::Waiting).collect();
+        assert_eq!(shown.iter().collect::<Vec<_>>(), of_a_status);
+        assert_eq!(TaskStatus::from(ShownTaskStatus::Waiting), TaskStatus::Running);
 
         for &status in TaskStatus::ALL {
             assert_eq!(TaskStatus::from(status.shown()), status);
@@ -85,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_unknown_word_lists_the_known_ones() {
-        let words = "queued, running, completed, failed, canceled, superseded";
+        let words = "queued, running, waiting, completed, failed, canceled, superseded";
         let refusal = "pending".parse::<ShownTaskStatus>().unwrap_err();
         assert_eq!(
             refusal.to_string(),

@@ -1,6 +1,7 @@
 //! Who is in a group.
 
 use cynode_domain::ids::{GroupId, UserId};
+use cynode_domain::name::kept_spelling;
 use cynode_store::{GroupStore, Member, NewMember, Tx, User, UserStore};
 use cynode_wire::groups::MemberView;
 use cynode_wire::page::{Page, PageQuery};
@@ -106,7 +107,7 @@ impl Groups {
 async fn user(tx: &mut Tx, wanted: &str) -> Result<User, GroupError> {
     let found = match wanted.parse::<UserId>() {
         Ok(id) => tx.user_get(id).await?,
-        Err(_) => tx.user_by_handle(wanted).await?,
+        Err(_) => tx.user_by_handle(&kept_spelling(wanted)).await?,
     };
     found.ok_or_else(|| GroupError::NoUser(wanted.chars().take(100).collect()))
 }

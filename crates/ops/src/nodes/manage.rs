@@ -1,6 +1,7 @@
 //! What people do with nodes: look at them, drain them, put them back to work.
 
 use cynode_domain::ids::NodeId;
+use cynode_domain::name::kept_spelling;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, NodeStore, Tx};
 use cynode_wire::nodes::NodeView;
@@ -78,7 +79,7 @@ impl Nodes {
 async fn find(tx: &mut Tx, wanted: &str) -> Result<Node, NodeError> {
     let found = match wanted.parse::<NodeId>() {
         Ok(id) => tx.node_get(id).await?,
-        Err(_) => tx.node_by_slug(wanted).await?,
+        Err(_) => tx.node_by_slug(&kept_spelling(wanted)).await?,
     };
     found.ok_or_else(|| NodeError::NotFound(wanted.chars().take(100).collect()))
 }

@@ -6,7 +6,7 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
 use cynode_store::{
-    EventStore, JobStore, LeaseStore, SettingStore, Task, TaskStore, Tx, WorkflowStore,
+    EventStore, JobStore, LeaseStore, NewEvent, SettingStore, Task, TaskStore, Tx, WorkflowStore,
 };
 use cynode_wire::tasks::CanceledView;
 use serde_json::json;
@@ -84,7 +84,8 @@ pub(super) async fn close(
     }
     tx.lease_fence(id).await?;
     tx.task_set_status(id, status, Some(reason)).await?;
-    if let Some(run) = tx.run_of_task(id).await? {
+    let run = tx.run_of_task(id).await?;
+    if let Some(run) = run {
         let can_fail = run.status.advance(RunStatus::Failed).is_ok();
         let has_failed = status == TaskStatus::Failed && can_fail;
         let ended = if has_failed { RunStatus::Failed } else { RunStatus::Canceled };
@@ -92,7 +93,8 @@ pub(super) async fn close(
     }
     let is_revoked = stop_jobs(tx, &task).await?;
     let data = json!({ "status": status.shown(), "summary": reason });
-    tx.event_append(&event(&task, "task.closed", data)).await?;
+    let run = run.map(|run| run.id);
+    tx.event_append(&NewEvent { run, ..event(&task, "task.closed", data) }).await?;
     Ok(Closing::Closed { is_revoked })
 }
 

@@ -288,7 +288,8 @@ impl Creation {
 /// The node that a task must run on. It may be away: then the task waits for it.
 pub(crate) async fn node_named(tx: &mut Tx, wanted: &str) -> Result<NodeId, TaskError> {
     let nodes = tx.node_list().await?;
-    let is_it = |node: &&Node| node.slug == wanted || node.id.to_string() == wanted;
+    let is_it =
+        |node: &&Node| node.slug.eq_ignore_ascii_case(wanted) || node.id.to_string() == wanted;
     if let Some(node) = nodes.iter().find(is_it) {
         return Ok(node.id);
     }

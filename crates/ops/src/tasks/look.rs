@@ -1,13 +1,13 @@
 //! Looking at tasks: lists, results, output, history.
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::status::TaskStatus;
+use cynode_domain::status::{ShownTaskStatus, TaskStatus};
 use cynode_store::{JobStore, TaskFilter, TaskStore, Tx, WorkflowStore};
 use cynode_wire::jobs::Stream;
 use cynode_wire::page::Page;
 use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
 
-use super::{TaskError, Tasks, find, job_views, view};
+use super::{TaskError, Tasks, find, job_views, open_question, shown_status, view};
 use crate::Caller;
 use crate::paging::PageRequest;
 use crate::projects;
@@ -40,6 +40,11 @@ impl Tasks {
     ) -> Result<Page<TaskView>, TaskError> {
         let request = PageRequest::<TaskId>::check(&query.page())?;
         let status = query.status.map(TaskStatus::from);
+        // A list by status holds what is shown with that status: the database calls both running.
+        let awaits_answer = match status {
+            Some(TaskStatus::Running) => Some(query.status == Some(ShownTaskStatus::Waiting)),
+            Some(_) | None => None,
+        };
         let (caller, before, limit) = (caller.clone(), request.before, request.fetch);
         let tasks = self
             .store
@@ -49,8 +54,9 @@ impl Tasks {
                         Some(wanted) => Some(projects::find(tx, &caller, wanted).await?.id),
                         None => None,
                     };
+                    let created_by = caller.own();
                     let filter =
-                        TaskFilter { created_by: caller.own(), project, status, before, limit };
+                        TaskFilter { created_by, project, status, awaits_answer, before, limit };
                     let mut views = vec![];
                     for task in tx.task_list(&filter).await? {
                         views.push(view(tx, task).await?);
@@ -69,9 +75,10 @@ impl Tasks {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = find(tx, &caller, &task).await?;
+                    let question = open_question(tx, &task).await?;
                     Ok(ResultView {
                         task_id: task.asked.id,
-                        status: task.status.shown(),
+                        status: shown_status(&task, question.as_deref()),
                         summary: task.summary,
                         jobs: job_views(tx, task.asked.id).await?,
                     })
