@@ -1,7 +1,7 @@
 //! Health, readiness, metrics and what people see of the whole.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router};
 use cynode_domain::status::TaskStatus;
 use cynode_ops::chat::Chat;
@@ -9,12 +9,33 @@ use cynode_ops::{Nodes, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use cynode_wire::health::{ReadyView, StatusView};
 use cynode_wire::problem::Problem;
-use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_SECURITY_POLICY};
+use http::{HeaderMap, StatusCode};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::identity::User;
+
+const HOME_TEXT: &str = "\
+This is a CyNode orchestrator.
+The web console is at /console/, the API is described at /v1/openapi.json, and `cynork` speaks it.
+";
+
+const HOME_PAGE: &str = "\
+<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<title>CyNode</title>
+<h1>CyNode</h1>
+<p>This is a CyNode orchestrator.</p>
+<ul>
+<li><a href=\"/console/\">Web console</a></li>
+<li><a href=\"/v1/openapi.json\">Description of the API</a> (OpenAPI)</li>
+</ul>
+</html>
+";
 
 /// What health and status look at.
 #[derive(Clone)]
@@ -58,8 +79,17 @@ impl Overview {
     }
 }
 
-async fn home() -> &'static str {
-    "This is a CyNode orchestrator.\nThe API is described at /v1/openapi.json; `cynork` speaks it.\n"
+/// What there is at this address: a page with links for browsers, the same in plain text for others.
+async fn home(headers: HeaderMap) -> Response {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let is_browser = accepted.flat_map(|value| value.split(',')).any(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
+    });
+    if !is_browser {
+        return HOME_TEXT.into_response();
+    }
+    let policy = [(CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'")];
+    (policy, Html(HOME_PAGE)).into_response()
 }
 
 async fn ready(State(overview): State<Overview>) -> Response {

@@ -15,6 +15,20 @@ fn references(text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_root_links_to_the_console_for_browsers_and_names_it_for_others() {
+    let harness = Harness::sqlite().await;
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+    let page = Answer::of(harness.request(Method::GET, "/").header("accept", browser)).await;
+    let text = Answer::of(harness.request(Method::GET, "/").header("accept", "*/*")).await;
+
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert!(page.body.as_str().unwrap().contains("<a href=\"/console/\">"), "{}", page.body);
+    assert!(text.header("content-type").starts_with("text/plain"));
+    assert!(text.body.as_str().unwrap().contains("/console/"), "{}", text.body);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_console_and_everything_it_refers_to_are_served_to_anybody_under_a_strict_policy() {
     let harness = Harness::sqlite().await;
     let (mut seen, mut open) = (BTreeSet::new(), vec!["/console/".to_owned()]);
