@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use cynode_runtime::config::Faults;
 use cynode_runtime::env;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
@@ -15,6 +16,10 @@ use crate::cli::Role;
 
 /// The process id of the `up` that started this process and with which it wants to end.
 pub(crate) const SUPERVISED: &str = "CYNODE_SUPERVISED";
+
+/// How a role ends that cannot use its settings; also what `clap` ends with. Starting it again changes
+/// nothing.
+pub(crate) const BAD_SETTING: u8 = 2;
 
 /// Runs a role; what went wrong is the last line on standard error.
 pub(crate) fn start(role: Role) -> ExitCode {
@@ -34,6 +39,9 @@ pub(crate) fn start(role: Role) -> ExitCode {
     ended.unwrap_or_else(|error| {
         // With standard error gone there is nobody left to be told.
         let _ = writeln!(io::stderr(), "error: {error:#}");
+        if error.is::<Faults>() {
+            return ExitCode::from(BAD_SETTING);
+        }
         ExitCode::FAILURE
     })
 }

@@ -35,11 +35,14 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     };
     let listener = Listener::bind(listen).await?;
     let routes = health::routes(readiness, Some(metrics::install()?));
-    let (served, ran) = tokio::join!(
-        health::serve_on(listener, routes, shutdown.clone()),
-        agent.run(shutdown.clone())
-    );
+    let work = async {
+        let ended = agent.run(shutdown.clone()).await;
+        // A node that is refused ends, and its health with it.
+        shutdown.trigger();
+        ended
+    };
+    let (served, ended) = tokio::join!(health::serve_on(listener, routes, shutdown.clone()), work);
+    ended?;
     served?;
-    ran?;
     Ok(ExitCode::SUCCESS)
 }

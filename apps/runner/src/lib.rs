@@ -35,19 +35,27 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("the runner's token in {}", token_file.display()))?;
     let client = Client::new(&options.orchestrator_url, token)?;
 
+    let refused = || {
+        let (url, file) = (&options.orchestrator_url, token_file.display());
+        format!("the orchestrator at {url} refuses this runner; check its token in {file}")
+    };
     let readiness = Readiness::new();
     readiness.set_waiting("the orchestrator has not answered yet");
     let runner = Runner::new(Arc::new(client), options.service(), readiness.clone());
     let Some(listen) = &options.health_listen else {
-        runner.run(shutdown).await;
+        runner.run(shutdown).await.with_context(refused)?;
         return Ok(ExitCode::SUCCESS);
     };
     let listener = Listener::bind(listen).await?;
     let routes = health::routes(readiness, Some(metrics::install()?));
-    let (served, ()) = tokio::join!(
-        health::serve_on(listener, routes, shutdown.clone()),
-        runner.run(shutdown.clone())
-    );
+    let drive = async {
+        let ended = runner.run(shutdown.clone()).await.with_context(refused);
+        // A runner that is refused ends, and its health with it.
+        shutdown.trigger();
+        ended
+    };
+    let (served, ended) = tokio::join!(health::serve_on(listener, routes, shutdown.clone()), drive);
+    ended?;
     served?;
     Ok(ExitCode::SUCCESS)
 }

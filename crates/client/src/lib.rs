@@ -23,7 +23,7 @@ mod tasks;
 mod workflow;
 
 pub use chat::ChatPieces;
-pub use error::Error;
+pub use error::{Error, UnreachableReason};
 pub use events::Events;
 pub use mcp::{McpError, McpResult, McpTool};
 pub use request::Client;

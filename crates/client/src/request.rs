@@ -178,6 +178,11 @@ fn refusal(status: u16, body: &[u8], url: &str) -> Error {
         return Error::Refused(Box::new(problem_of(failed, status)));
     }
     let problem = serde_json::from_slice::<Problem>(body);
+    // An orchestrator explains every refusal. A proxy before it may not, when it refuses or is broken.
+    if problem.is_err() && !body.is_empty() && matches!(status, 300..=399 | 404 | 405 | 410) {
+        let reason = format!("it answered {status} without an explanation");
+        return Error::NotOurs { url: url.to_owned(), reason };
+    }
     Error::Refused(Box::new(problem.unwrap_or_else(|_| {
         let known = StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason());
         Problem {
@@ -211,8 +216,13 @@ pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, E
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, Error> {
-    serde_json::from_slice(body)
-        .map_err(|error| Error::Unreadable { url: url.to_owned(), reason: error.to_string() })
+    serde_json::from_slice(body).map_err(|error| {
+        let (url, reason) = (url.to_owned(), error.to_string());
+        if error.is_syntax() {
+            return Error::NotOurs { url, reason: format!("its answer is no JSON: {reason}") };
+        }
+        Error::Unreadable { url, reason }
+    })
 }
 
 pub(crate) fn unreachable(cause: reqwest::Error) -> Error {

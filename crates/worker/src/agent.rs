@@ -78,6 +78,17 @@ pub enum AgentError {
     /// The orchestrator's address cannot be used.
     #[error(transparent)]
     Address(cynode_client::Error),
+    /// The orchestrator was reached, and does not accept this node.
+    #[error("the orchestrator at {url} refuses this node: {reason}; the join token is read from {}",
+        .join_token_file.display())]
+    Refused {
+        /// Where it listens.
+        url: String,
+        /// What it said.
+        reason: String,
+        /// The file with the token that was presented.
+        join_token_file: PathBuf,
+    },
 }
 
 /// A node, ready to run.
@@ -119,6 +130,16 @@ impl Context {
     }
 }
 
+impl Context {
+    fn refused(&self, error: &LinkError) -> AgentError {
+        AgentError::Refused {
+            url: self.options.orchestrator_url.clone(),
+            reason: error.to_string(),
+            join_token_file: self.options.join_token_file.clone(),
+        }
+    }
+}
+
 impl Agent {
     /// Takes the state directory and finds out what sandboxes can enforce here.
     pub async fn prepare(
@@ -146,16 +167,16 @@ impl Agent {
         let context = &self.context;
         self.adopt()?;
         context.tasks.spawn("sweep", sweep::run(Arc::clone(context), shutdown.clone()));
-        tokio::select! {
-            () = shutdown.triggered() => {}
-            () = poll::run(context) => {}
-        }
+        let refusal = tokio::select! {
+            () = shutdown.triggered() => None,
+            refusal = poll::run(context) => Some(refusal),
+        };
         context.readiness.set_waiting("the node is stopping");
         context.roster.stop_all(StopRequest::NodeStops);
         if !context.tasks.finish(LAST_WORDS).await {
             tracing::warn!("some results are not delivered yet; the next start will deliver them");
         }
-        Ok(())
+        refusal.map_or(Ok(()), |error| Err(context.refused(&error)))
     }
 
     /// Takes over every job that an earlier node accepted and did not deliver.

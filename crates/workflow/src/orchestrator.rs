@@ -103,6 +103,8 @@ impl From<Error> for CallError {
         match &error {
             Error::Refused(problem) if problem.status == 409 => Self::Fenced(text),
             error if error.is_transient() => Self::Unavailable(text),
+            // The orchestrator is away, and something else answers at its address meanwhile.
+            Error::NotOurs { .. } => Self::Unavailable(text),
             Error::Unreadable { .. } => Self::Unreadable(text),
             Error::Refused(_) | Error::Unreachable { .. } | Error::BadAddress { .. } => {
                 Self::Refused(text)

@@ -24,7 +24,7 @@ pub(crate) use self::lease::KeptLease;
 pub(crate) use self::slot::Slot;
 use self::slot::Slots;
 use crate::held::AWAY;
-use crate::orchestrator::Orchestrator;
+use crate::orchestrator::{CallError, Orchestrator};
 use crate::workflow::{TaskWorkflow, Workflow};
 
 /// How many tasks one claim asks for at most: others want some too.
@@ -96,25 +96,30 @@ impl<W: Workflow> Runner<W> {
     }
 
     /// Drives tasks until `shutdown`, then puts the running ones down in good order.
-    pub async fn run(self, shutdown: Shutdown) {
+    ///
+    /// Fails if the orchestrator refuses the first claim, as it does with a wrong token: that does not
+    /// pass by itself. A refusal after a claim that succeeded is waited out.
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), CallError> {
         let slots = Slots::new(self.options.slots);
         let tasks = Tasks::new();
         tracing::info!(holder.id = %self.holder, "runner {} claims tasks", self.holder);
+        let mut was_answered = false;
         loop {
             // Tasks are claimed only while they could be driven at once.
             let next = async {
-                let free = slots.take(MAX_CLAIM).await?;
-                let grants = self.claim(free.len()).await;
-                Some(free.into_iter().zip(grants).collect::<Vec<_>>())
+                let Some(free) = slots.take(MAX_CLAIM).await else { return Ok(None) };
+                let grants = self.claim(free.len(), was_answered).await?;
+                Ok::<_, CallError>(Some(free.into_iter().zip(grants).collect::<Vec<_>>()))
             };
             let granted = tokio::select! {
                 biased;
                 () = shutdown.triggered() => break,
-                next = next => match next {
+                next = next => match next? {
                     Some(next) => next,
                     None => break,
                 },
             };
+            was_answered = true;
             for (slot, grant) in granted {
                 let run = self.run_of(grant, slot, &shutdown);
                 tasks.spawn("workflow run", run.drive());
@@ -123,6 +128,7 @@ impl<W: Workflow> Runner<W> {
         if !tasks.finish(GRACE + RELEASE + LAST_WORDS).await {
             tracing::warn!("some runs did not stop in time; their leases end by themselves");
         }
+        Ok(())
     }
 
     fn run_of(&self, grant: GrantView, slot: Slot, shutdown: &Shutdown) -> run::Run<W> {
@@ -136,8 +142,9 @@ impl<W: Workflow> Runner<W> {
         }
     }
 
-    /// Asks for up to `max` tasks until there is one, slowly while the orchestrator is away.
-    async fn claim(&self, max: usize) -> Vec<GrantView> {
+    /// Asks for up to `max` tasks until there is one, slowly while the orchestrator is away. Fails if
+    /// the orchestrator refuses a runner that it never answered.
+    async fn claim(&self, max: usize, mut was_answered: bool) -> Result<Vec<GrantView>, CallError> {
         let body = ClaimRun {
             holder_id: self.holder,
             lease_ms: Some(lease::millis(self.options.lease)),
@@ -151,13 +158,15 @@ impl<W: Workflow> Runner<W> {
             match self.orchestrator.claim(&body).await {
                 Ok(grants) => {
                     failures = 0;
+                    was_answered = true;
                     self.readiness.set_ready();
                     if !grants.is_empty() {
                         failpoint::hit("grant_received", "claim");
-                        return grants;
+                        return Ok(grants);
                     }
                     sleep(LEAST_CLAIM.saturating_sub(asked.elapsed())).await;
                 }
+                Err(error @ CallError::Refused(_)) if !was_answered => return Err(error),
                 Err(error) => {
                     failures += 1;
                     self.readiness.set_waiting(format!("the orchestrator gives no task: {error}"));

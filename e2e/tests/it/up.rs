@@ -136,3 +136,45 @@ async fn an_up_that_cannot_start_says_why_and_leaves_nothing_running() {
     assert!(said.stderr.contains("database"), "{said:?}");
     all_end(home.path()).await;
 }
+
+#[tokio::test]
+async fn a_setting_that_cannot_be_used_is_reported_once() {
+    let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
+    fs::write(home.path().join("bad.toml"), "[node]\nmax_concurency = 3\n").unwrap();
+    let mut command = call("cynode", home.path());
+    command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(home.path().join("data"));
+    command.arg("--config").arg(home.path().join("bad.toml"));
+
+    let said = Said::from(command.output().unwrap());
+
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("the node cannot start"), "{said:?}");
+    assert_eq!(said.stderr.matches("max_concurency").count(), 1, "{said:?}");
+    assert!(!said.stderr.contains("starting it again"), "{said:?}");
+    all_end(home.path()).await;
+}
+
+#[tokio::test]
+async fn a_runner_or_node_with_a_wrong_token_ends_and_says_why() {
+    let system = System::new().await;
+    let wrong = system.home().join("wrong.token");
+    fs::write(&wrong, "cyn_wrong\n").unwrap();
+    fs::set_permissions(&wrong, fs::Permissions::from_mode(0o600)).unwrap();
+    let state = system.home().join("other-node");
+    let (state, wrong) = (state.to_str().unwrap(), wrong.to_str().unwrap());
+    let node = ["--join-token-file", wrong, "--state-dir", state, "--slug", "other"];
+
+    for (program, flags) in [("cynode-runner", &["--token-file", wrong][..]), ("cynode-node", &node)]
+    {
+        let out = system.home().join(format!("{program}.err"));
+        let mut command = call(program, system.home());
+        command.args(["--orchestrator-url", &system.announced.url]).args(flags);
+        let mut child = command.stderr(fs::File::create(&out).unwrap()).spawn().unwrap();
+        let ended = eventually(program, PATIENCE, || child.try_wait().unwrap()).await;
+
+        let said = fs::read_to_string(&out).unwrap();
+        assert!(!ended.success(), "{program}: {said}");
+        assert_eq!(said.matches("refuses this").count(), 1, "{program}: {said}");
+        assert!(said.contains("wrong.token"), "{program}: {said}");
+    }
+}

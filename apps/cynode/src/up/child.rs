@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout_at};
 
 use super::log;
-use crate::role::SUPERVISED;
+use crate::role::{BAD_SETTING, SUPERVISED};
 
 /// How to start a child: the same executable in another role.
 pub(crate) struct Role {
@@ -54,6 +54,11 @@ pub(crate) async fn end(mut child: Child, kill_at: Instant) {
     if timeout_at(kill_at, child.wait()).await.is_err() {
         let _ = child.kill().await;
     }
+}
+
+/// Whether a child ended because it cannot use its settings, so that starting it again is in vain.
+pub(crate) fn has_bad_setting(ended: &io::Result<ExitStatus>) -> bool {
+    ended.as_ref().is_ok_and(|status| status.code() == Some(i32::from(BAD_SETTING)))
 }
 
 /// How a child ended, in words.

@@ -76,25 +76,33 @@ async fn keep(
     mut stopped: watch::Receiver<Option<Instant>>,
 ) {
     let mut patience = Patience::default();
+    let mut told = None;
     loop {
         let started = Instant::now();
-        let how = match role.spawn() {
+        let (how, has_bad_setting) = match role.spawn() {
             Ok(mut child) => tokio::select! {
                 ended = child.wait() => {
                     (role.ended)();
-                    child::describe(ended)
+                    let has_bad_setting = child::has_bad_setting(&ended);
+                    (child::describe(ended), has_bad_setting)
                 }
                 kill_at = stop_wish(&mut stopped) => return child::end(child, kill_at).await,
             },
-            Err(error) => format!("cannot be started: {error}"),
+            Err(error) => (format!("cannot be started: {error}"), false),
         };
-        let next = patience.after(started.elapsed(), ready.load(Ordering::Relaxed));
+        let (lived, is_ready) = (started.elapsed(), ready.load(Ordering::Relaxed));
+        let next =
+            if has_bad_setting && !is_ready { None } else { patience.after(lived, is_ready) };
         let Some(pause) = next else {
             // Without a receiver nobody is left to be told.
             let _ = notices.send(Notice::GaveUp { role: role.name, how });
             return;
         };
-        let _ = notices.send(Notice::Again { role: role.name, how });
+        // The same end, again and again, is one trouble and told once.
+        if lived >= LONG_LIFE || told.as_ref() != Some(&how) {
+            told = Some(how.clone());
+            let _ = notices.send(Notice::Again { role: role.name, how });
+        }
         tokio::select! {
             () = sleep(pause) => {}
             _ = stop_wish(&mut stopped) => return,
@@ -201,9 +209,24 @@ mod tests {
 
         let how = "ended with exit code 3".to_owned();
         assert_eq!(all.pop(), Some(Notice::GaveUp { role: "test", how }));
-        assert_eq!(all.len(), 4);
+        let how = "ended with exit code 3".to_owned();
+        assert_eq!(all, [Notice::Again { role: "test", how }], "one trouble is told once");
         let log = std::fs::read_to_string(dir.path().join("test.log")).unwrap();
         assert_eq!(log.lines().count(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_child_that_cannot_use_its_settings_is_given_up_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (sender, mut notices) = mpsc::unbounded_channel();
+        let role = shell("echo error: bad setting >&2; exit 2", dir.path());
+        let _keeper = Keeper::start(role, Arc::default(), sender);
+
+        let how = "ended with exit code 2".to_owned();
+        assert_eq!(notices.recv().await, Some(Notice::GaveUp { role: "test", how }));
+        assert_eq!(notices.recv().await, None);
+        let log = std::fs::read_to_string(dir.path().join("test.log")).unwrap();
+        assert_eq!(log.lines().count(), 1);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cynode_wire::nodes::{Poll, PollView};
 
 use super::backoff::Backoff;
+use super::link::LinkError;
 use super::{Context, job};
 use crate::job_dir::StopRequest;
 
@@ -13,10 +14,12 @@ const WAIT_MS: u32 = 20_000;
 /// An answer that says nothing new comes again at once; this keeps that from becoming a storm.
 const NOTHING_NEW: Duration = Duration::from_millis(200);
 
-/// Polls for ever.
-pub(super) async fn run(context: &Arc<Context>) {
+/// Polls until the orchestrator refuses to let the node join, which does not pass by itself. The refusal of
+/// a node that was accepted before, or that holds jobs, is waited out.
+pub(super) async fn run(context: &Arc<Context>) -> LinkError {
     let mut backoff = Backoff::new();
     let mut is_reachable = true;
+    let mut was_accepted = false;
     loop {
         let answer = tokio::select! {
             answer = poll(context) => answer,
@@ -28,11 +31,19 @@ pub(super) async fn run(context: &Arc<Context>) {
                 if !std::mem::replace(&mut is_reachable, true) {
                     tracing::info!("the orchestrator answers again");
                 }
+                was_accepted = true;
                 context.readiness.set_ready();
                 backoff.reset();
                 if !obey(context, view).await {
                     tokio::time::sleep(NOTHING_NEW).await;
                 }
+            }
+            Err(error)
+                if !was_accepted
+                    && error.is_refused_join()
+                    && context.roster.holding().is_empty() =>
+            {
+                return error;
             }
             Err(error) => {
                 if std::mem::replace(&mut is_reachable, false) {
@@ -45,7 +56,7 @@ pub(super) async fn run(context: &Arc<Context>) {
     }
 }
 
-async fn poll(context: &Context) -> Result<PollView, super::link::LinkError> {
+async fn poll(context: &Context) -> Result<PollView, LinkError> {
     let is_able = context.sandbox.level().supported;
     let slots = if is_able { context.options.max_concurrency } else { 0 };
     let body = Poll {

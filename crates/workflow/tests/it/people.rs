@@ -117,7 +117,7 @@ async fn run_for(fake: &Arc<Fake>, seconds: u64) {
         sleep(Duration::from_secs(seconds)).await;
         shutdown.trigger();
     };
-    tokio::join!(running, story).0.unwrap();
+    tokio::join!(running, story).0.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

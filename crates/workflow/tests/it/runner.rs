@@ -29,7 +29,7 @@ async fn while_running(fake: &Arc<Fake>, story: impl Future<Output = ()>) -> Dur
     };
     let running = timeout(HOUR, runner(fake).run(shutdown.clone()));
     let (ended, asked) = tokio::join!(running, told);
-    ended.unwrap();
+    ended.unwrap().unwrap();
     asked.elapsed()
 }
 
@@ -156,7 +156,7 @@ async fn no_task_is_claimed_while_every_slot_is_taken() {
         shutdown.trigger();
     };
 
-    tokio::join!(one.run(shutdown.clone()), story);
+    tokio::join!(one.run(shutdown.clone()), story).0.unwrap();
 
     assert_eq!(fake.calls("claim"), 1);
 }
@@ -194,7 +194,7 @@ async fn a_runner_is_ready_only_while_the_orchestrator_answers_its_claims() {
         shutdown.trigger();
     };
 
-    tokio::join!(runner.run(shutdown.clone()), story);
+    tokio::join!(runner.run(shutdown.clone()), story).0.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
