@@ -1,9 +1,10 @@
 //! What the tests need from the machine: nextest, the `PostgreSQL` server programs and Chromium.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::tool;
 
@@ -25,6 +26,12 @@ const BROWSER_HELP: &str = "the tests need Chromium and its driver, as the progr
 chromedriver in PATH. Install them with your system's package manager, such as `sudo apt-get install \
 chromium chromium-driver` (Debian) or `sudo dnf install chromium chromedriver` (Fedora), then run this \
 again";
+
+/// What `apt-get` says when another process holds a lock that it needs.
+const LOCKED: &[&str] = &["Could not get lock", "Unable to lock", "Unable to acquire the dpkg"];
+
+/// How often `apt-get` is run if it fails for another reason: one failure of a mirror fails nothing.
+const APT_TRIES: usize = 3;
 
 /// `cargo nextest`, installed under the target directory if the machine has none.
 pub fn nextest() -> Result<Command> {
@@ -74,10 +81,55 @@ fn install_if_possible(packages: &[&str]) -> Result<()> {
     if !nix::unistd::geteuid().is_root() || tool::in_path("apt-get").is_none() {
         return Ok(());
     }
-    tool::must_fetch(Command::new("apt-get").arg("update"))?;
-    let mut install = Command::new("apt-get");
-    install.env("DEBIAN_FRONTEND", "noninteractive").args(["install", "-y"]);
-    tool::must_fetch(install.args(packages))
+    apt_get(Path::new("apt-get"), &["update"], LockWait::default())?;
+    apt_get(Path::new("apt-get"), &[&["install", "-y"], packages].concat(), LockWait::default())
+}
+
+/// How long another package manager is waited for.
+#[derive(Debug, Clone, Copy)]
+struct LockWait {
+    limit: Duration,
+    pause: Duration,
+}
+
+impl Default for LockWait {
+    fn default() -> Self {
+        Self { limit: Duration::from_mins(10), pause: Duration::from_secs(2) }
+    }
+}
+
+/// Runs `apt-get`. While another package manager holds a lock, such as the updates of a machine that
+/// has just started, it is waited for.
+///
+/// The option makes `apt-get` itself wait for the lock of `dpkg`, and only for that one: for the lock of
+/// the package lists it fails at once, and is run again.
+fn apt_get(program: &Path, args: &[&str], wait: LockWait) -> Result<()> {
+    let begun = Instant::now();
+    let timeout = format!("DPkg::Lock::Timeout={}", wait.limit.as_secs());
+    for failures in 0.. {
+        let mut command = Command::new(program);
+        command.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
+        let output = command
+            .args(["-o", &timeout])
+            .args(args)
+            .stdout(Stdio::inherit())
+            .stderr(Stdio::piped())
+            .output()
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        eprint!("{complaint}");
+        let is_locked = LOCKED.iter().any(|words| complaint.contains(words));
+        if is_locked && begun.elapsed() < wait.limit {
+            eprintln!("another package manager is at work: waiting for it");
+            std::thread::sleep(wait.pause);
+        } else if is_locked || failures + 1 >= APT_TRIES {
+            bail!("apt-get {} failed", args.join(" "));
+        }
+    }
+    Ok(())
 }
 
 fn postgres_directory() -> Option<PathBuf> {
@@ -106,6 +158,7 @@ fn has_postgres(directory: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -121,6 +174,48 @@ mod tests {
         }
 
         assert_eq!(newest_version(versions.path()), Some(versions.path().join("15/bin")));
+    }
+
+    /// An `apt-get` that fails `failures` times with these words, and writes down how it was called.
+    fn staged_apt(dir: &Path, failures: usize, words: &str) -> PathBuf {
+        let program = dir.join("apt-get");
+        let at = dir.display();
+        let script = format!(
+            "#!/bin/sh\necho \"$@\" >> {at}/calls\n\
+             [ $(wc -l < {at}/calls) -gt {failures} ] || {{ echo '{words}' >&2; exit 100; }}\n"
+        );
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        program
+    }
+
+    #[test]
+    fn the_lock_of_another_package_manager_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let words =
+            "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)";
+        let program = staged_apt(dir.path(), 5, words);
+        let patient = LockWait { limit: Duration::from_hours(1), pause: Duration::ZERO };
+
+        apt_get(&program, &["update"], patient).unwrap();
+
+        let calls = fs::read_to_string(dir.path().join("calls")).unwrap();
+        assert_eq!(calls, "-o DPkg::Lock::Timeout=3600 update\n".repeat(6));
+    }
+
+    #[test]
+    fn a_lock_that_is_never_released_and_other_failures_end_in_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = staged_apt(dir.path(), 99, "E: Could not get lock");
+        let no_patience = LockWait { limit: Duration::ZERO, pause: Duration::ZERO };
+        assert!(apt_get(&program, &["update"], no_patience).is_err());
+
+        let dir = tempfile::tempdir().unwrap();
+        let program = staged_apt(dir.path(), 99, "E: no mirror answers");
+        let patient = LockWait { limit: Duration::from_hours(1), pause: Duration::ZERO };
+        assert!(apt_get(&program, &["update"], patient).is_err());
+        let calls = fs::read_to_string(dir.path().join("calls")).unwrap();
+        assert_eq!(calls.lines().count(), APT_TRIES);
     }
 
     #[test]
