@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Look;
 use crate::session::stored_session;
+use crate::settings::GatewayOrigin;
 use crate::{age, table};
 
 /// No password is longer; more is not a password.
@@ -17,7 +18,7 @@ const MAX_PASSWORD_BYTES: u64 = 4096;
 /// Sign in and out.
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
-    /// Sign in with handle and password, and remember the session.
+    /// Sign in with handle and password, and remember the session; with --gateway-url, the gateway too.
     ///
     /// Example: cynork auth login -u admin --password-stdin < admin.password
     Login(LoginArgs),
@@ -58,9 +59,17 @@ async fn login(args: LoginArgs, app: &mut App) -> Result<(), Failure> {
     let password = if args.password_stdin { read_password()? } else { ask_password(app)? };
     let body = Login { handle: handle.clone(), password };
     let view = app.session.call_anyway(async |client| client.login(&body).await).await?;
-    let session = stored_session(view, app.session.gateway_url(), &handle);
+    let mut session = stored_session(view, app.session.gateway_url(), &handle);
+    // Signing in again to the remembered gateway keeps it remembered.
+    session.is_default_gateway =
+        matches!(app.session.origin(), GatewayOrigin::Flag | GatewayOrigin::SignIn);
+    let remembered = if session.is_default_gateway {
+        "; commands go there from now on, until `cynork auth logout`"
+    } else {
+        ""
+    };
     app.session.config().change(|stored| stored.session = Some(session))?;
-    app.out.say(&format!("signed in to {} as {handle}", app.session.gateway_url()));
+    app.out.say(&format!("signed in to {} as {handle}{remembered}", app.session.gateway_url()));
     Ok(())
 }
 

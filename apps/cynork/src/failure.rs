@@ -2,8 +2,10 @@
 
 use std::io;
 
-use cynode_client::Error;
+use cynode_client::{Error, UnreachableReason};
 use cynode_wire::problem::Problem;
+
+use crate::settings::GatewayOrigin;
 
 const NOT_COMPLETED: u8 = 1;
 const USAGE: u8 = 2;
@@ -46,8 +48,26 @@ pub(crate) enum Failure {
     /// The gateway answered, and said no.
     #[error("{}", .0.detail)]
     Refused(Box<Problem>),
-    /// No answer.
-    #[error("nothing answers at {url} ({cause})")]
+    /// The machine answers, and no program listens at the address.
+    #[error("CyNode is not running at {url} (connection refused)")]
+    NotRunning {
+        /// The gateway.
+        url: String,
+        /// Which setting named it.
+        origin: GatewayOrigin,
+    },
+    /// There is no such machine, or what answers is no CyNode.
+    #[error("{url} is not the address of a CyNode gateway: {cause}")]
+    WrongAddress {
+        /// The address.
+        url: String,
+        /// What is wrong with it.
+        cause: String,
+        /// Which setting named it.
+        origin: GatewayOrigin,
+    },
+    /// No answer, for another reason.
+    #[error("{url} does not answer ({cause})")]
     Unreachable {
         /// The gateway.
         url: String,
@@ -76,12 +96,21 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// What a call to the gateway at `url` came to.
-    pub(crate) fn of_call(error: Error, url: &str) -> Self {
+    pub(crate) fn of_call(error: Error, url: &str, origin: GatewayOrigin) -> Self {
+        let reason = error.unreachable_reason();
+        let url = url.to_owned();
         match error {
             Error::Refused(problem) => Self::Refused(problem),
-            Error::Unreachable { cause, .. } => {
-                Self::Unreachable { url: url.to_owned(), cause: innermost(&*cause) }
-            }
+            Error::Unreachable { cause, .. } => match reason {
+                Some(UnreachableReason::NotListening) => Self::NotRunning { url, origin },
+                Some(UnreachableReason::NoSuchHost) => {
+                    Self::WrongAddress { url, cause: innermost(&*cause), origin }
+                }
+                Some(UnreachableReason::Other) | None => {
+                    Self::Unreachable { url, cause: innermost(&*cause) }
+                }
+            },
+            Error::NotOurs { reason, .. } => Self::WrongAddress { url, cause: reason, origin },
             error @ Error::Unreadable { .. } => Self::Internal(error.to_string()),
             error @ Error::BadAddress { .. } => Self::Usage(error.to_string()),
         }
@@ -96,7 +125,9 @@ impl Failure {
             Self::NotFound(_) => NOT_FOUND,
             Self::Conflict(_) => CONFLICT,
             Self::Invalid(_) => INVALID,
-            Self::Unreachable { .. } => NETWORK,
+            Self::NotRunning { .. } | Self::WrongAddress { .. } | Self::Unreachable { .. } => {
+                NETWORK
+            }
             Self::Refused(problem) => code_of_status(problem.status),
             Self::Left { .. } | Self::Stopped => LEFT,
             Self::Output(_) | Self::Internal(_) => INTERNAL,
@@ -110,8 +141,18 @@ impl Failure {
                 "sign in with `cynork auth login`, set CYNORK_TOKEN, or start a local system with `cynode up`".to_owned(),
             ),
             Self::SessionEnded { .. } => Some("sign in again with `cynork auth login`".to_owned()),
+            Self::NotRunning { origin, .. } => Some(match origin.setting() {
+                None => "start it with `cynode up`".to_owned(),
+                Some(setting) => format!(
+                    "start it there (on this machine: `cynode up`); the address is from {setting}"
+                ),
+            }),
+            Self::WrongAddress { origin, .. } => Some(format!(
+                "check the address: it is {}",
+                origin.setting().map_or("the default".to_owned(), |set| format!("from {set}"))
+            )),
             Self::Unreachable { .. } => {
-                Some("start one with `cynode up` or set CYNORK_GATEWAY_URL".to_owned())
+                Some("try again, or check the network and CYNORK_GATEWAY_URL".to_owned())
             }
             Self::Left { task } => Some(format!(
                 "see it again with `cynork task watch {task}`, stop it with `cynork task cancel {task}`"
@@ -139,7 +180,7 @@ impl Failure {
         if let Self::Refused(problem) = self {
             return !is_spent(problem) && (problem.status == 429 || problem.status >= 500);
         }
-        matches!(self, Self::Unreachable { .. })
+        matches!(self, Self::Unreachable { .. } | Self::NotRunning { .. })
     }
 
     /// Whether the reader of our output has gone away, as `head` does.
@@ -245,14 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn an_unreachable_gateway_says_how_to_start_one() {
-        let failure = Failure::Unreachable {
-            url: "http://localhost:1".to_owned(),
-            cause: "refused".to_owned(),
-        };
+    fn a_gateway_that_does_not_run_and_a_wrong_address_are_told_apart() {
+        let (url, origin) = ("http://localhost:1".to_owned(), GatewayOrigin::Environment);
+        let cause = "no such host".to_owned();
+        let stopped = Failure::NotRunning { url: url.clone(), origin };
+        let wrong = Failure::WrongAddress { url, cause, origin };
 
-        assert_eq!(failure.to_string(), "nothing answers at http://localhost:1 (refused)");
-        assert!(failure.advice().unwrap().contains("cynode up"));
-        assert!(failure.advice().unwrap().contains("CYNORK_GATEWAY_URL"));
+        assert!(stopped.to_string().contains("is not running"), "{stopped}");
+        assert!(stopped.advice().unwrap().contains("`cynode up`"));
+        assert!(wrong.to_string().contains("not the address"), "{wrong}");
+        assert!(wrong.advice().unwrap().contains("CYNORK_GATEWAY_URL"));
+        assert!(!wrong.advice().unwrap().contains("cynode up"));
+        assert!(stopped.is_transient() && !wrong.is_transient());
     }
 }

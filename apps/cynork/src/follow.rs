@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cynode_client::Events;
 use cynode_wire::events::{Event, EventQuery};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::failure::Failure;
 use crate::patience::Patience;
@@ -27,32 +27,54 @@ pub(crate) struct Follow {
     last_event_id: Option<String>,
     stream: Option<Events>,
     patience: Patience,
+    /// When something was heard last.
+    heard_at: Instant,
 }
 
 impl Follow {
     /// Follows what `query` asks for.
     pub(crate) fn new(query: EventQuery) -> Self {
-        Self { query, last_event_id: None, stream: None, patience: Patience::default() }
+        let patience = Patience::default();
+        Self { query, last_event_id: None, stream: None, patience, heard_at: Instant::now() }
     }
 
     /// Waits for news. Fails when the gateway refuses, or is away for longer than a minute.
     pub(crate) async fn next(&mut self, session: &mut Session) -> Result<News, Failure> {
         loop {
+            if let Some(news) = self.next_within(SILENCE, session).await? {
+                return Ok(news);
+            }
+        }
+    }
+
+    /// As [`Follow::next`], but returns `None` when an open stream brought no news within `limit`.
+    pub(crate) async fn next_within(
+        &mut self,
+        limit: Duration,
+        session: &mut Session,
+    ) -> Result<Option<News>, Failure> {
+        loop {
             let Some(stream) = &mut self.stream else {
                 if self.open(session).await? {
-                    return Ok(News::LookYourself);
+                    return Ok(Some(News::LookYourself));
                 }
                 continue;
             };
-            match timeout(SILENCE, stream.next()).await {
+            let silence_left = SILENCE.saturating_sub(self.heard_at.elapsed());
+            match timeout(silence_left.min(limit), stream.next()).await {
                 Ok(Ok(Some(event))) => {
+                    self.heard_at = Instant::now();
                     self.last_event_id = Some(event.id.clone());
-                    return Ok(News::Event(Box::new(event)));
+                    return Ok(Some(News::Event(Box::new(event))));
                 }
                 Ok(Ok(None)) => self.stream = None,
                 Ok(Err(error)) if error.is_transient() => self.stream = None,
-                Ok(Err(error)) => return Err(Failure::of_call(error, session.gateway_url())),
-                Err(_) => return Ok(News::LookYourself),
+                Ok(Err(error)) => return Err(session.fault(error)),
+                Err(_) if silence_left <= limit => {
+                    self.heard_at = Instant::now();
+                    return Ok(Some(News::LookYourself));
+                }
+                Err(_) => return Ok(None),
             }
         }
     }
@@ -63,6 +85,7 @@ impl Follow {
         match session.call(async |client| client.events(query, last).await).await {
             Ok(stream) => {
                 self.stream = Some(stream);
+                self.heard_at = Instant::now();
                 Ok(self.patience.is_over())
             }
             Err(failure) => self.patience.bear(failure).await.map(|()| false),

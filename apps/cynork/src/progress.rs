@@ -28,6 +28,19 @@ impl Progress {
         }
     }
 
+    /// Whether a spinner is shown, which anything else that writes to the terminal has to hide.
+    pub(crate) fn is_animated(&self) -> bool {
+        self.spinner.is_some()
+    }
+
+    /// Runs `write` while the spinner is hidden.
+    pub(crate) fn hidden_while<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(write),
+            None => write(),
+        }
+    }
+
     /// What is going on now; shown only where it can be replaced later.
     pub(crate) fn doing(&self, text: &str) {
         if let Some(spinner) = &self.spinner {

@@ -1,5 +1,7 @@
 //! `servers`: MCP servers that you install.
 
+mod probe;
+
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
@@ -95,16 +97,23 @@ pub(crate) async fn run(command: ServersCommand, app: &mut App) -> Result<(), Fa
         ServersCommand::Get { server } => {
             app.session.call(async |client| client.server_get(&server).await).await?
         }
-        ServersCommand::AddStdio(args) => install(app, stdio(args)?).await?,
-        ServersCommand::AddHttp(args) => install(app, http(args)?).await?,
+        ServersCommand::AddStdio(args) => return install(app, stdio(args)?).await,
+        ServersCommand::AddHttp(args) => return install(app, http(args)?).await,
         ServersCommand::Enable { server } => set(app, &server, true).await?,
         ServersCommand::Disable { server } => set(app, &server, false).await?,
     };
     app.out.show(&view, render)
 }
 
-async fn install(app: &mut App, body: InstallServer) -> Result<ServerView, Failure> {
-    app.session.call(async |client| client.server_install(&body).await).await
+/// Installs a server, and shows the tools that it offers.
+async fn install(app: &mut App, body: InstallServer) -> Result<(), Failure> {
+    let server = app.session.call(async |client| client.server_install(&body).await).await?;
+    let probed = probe::probe(server, app).await?;
+    app.out.show(&probed, probe::render)?;
+    if let Some(advice) = probe::advice(&probed) {
+        app.out.say(&advice);
+    }
+    Ok(())
 }
 
 async fn set(app: &mut App, server: &str, enabled: bool) -> Result<ServerView, Failure> {

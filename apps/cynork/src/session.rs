@@ -6,13 +6,14 @@ use secrecy::SecretString;
 
 use crate::failure::Failure;
 use crate::patience::Patience;
-use crate::settings::{Identity, Settings, is_same_gateway};
+use crate::settings::{GatewayOrigin, Identity, Settings, is_same_gateway};
 use crate::stored::{ConfigFile, StoredSession};
 
 /// A gateway and an identity to speak to it with.
 pub(crate) struct Session {
     client: Client,
     gateway_url: String,
+    origin: GatewayOrigin,
     identity: Identity,
     config: ConfigFile,
 }
@@ -20,20 +21,25 @@ pub(crate) struct Session {
 impl Session {
     /// Prepares to speak; nothing is sent yet.
     pub(crate) fn open(settings: Settings) -> Result<Self, Failure> {
-        let Settings { gateway_url, identity, config, .. } = settings;
-        let anonymous =
-            Client::anonymous(&gateway_url).map_err(|e| Failure::of_call(e, &gateway_url))?;
+        let Settings { gateway_url, origin, identity, config, .. } = settings;
+        let anonymous = Client::anonymous(&gateway_url)
+            .map_err(|error| Failure::of_call(error, &gateway_url, origin))?;
         let client = match &identity {
             Identity::Nobody => anonymous,
             Identity::Token(token) => anonymous.with_token(token.clone()),
             Identity::Session(session) => with_access(anonymous, session),
         };
-        Ok(Self { client, gateway_url, identity, config })
+        Ok(Self { client, gateway_url, origin, identity, config })
     }
 
     /// Where the gateway listens.
     pub(crate) fn gateway_url(&self) -> &str {
         &self.gateway_url
+    }
+
+    /// Which setting named the gateway.
+    pub(crate) fn origin(&self) -> GatewayOrigin {
+        self.origin
     }
 
     /// The session of `auth login`, if that is the identity.
@@ -118,7 +124,11 @@ impl Session {
     async fn trade(&self, old: &StoredSession) -> Result<StoredSession, Failure> {
         let body = RefreshToken { refresh_token: old.refresh_token.clone() };
         match self.client.refresh(&body).await {
-            Ok(view) => Ok(stored_session(view, &self.gateway_url, &old.handle)),
+            Ok(view) => {
+                let is_default_gateway = old.is_default_gateway;
+                let session = stored_session(view, &self.gateway_url, &old.handle);
+                Ok(StoredSession { is_default_gateway, ..session })
+            }
             Err(error) if matches!(error.status(), Some(400..=403 | 409 | 422)) => {
                 Err(Failure::SessionEnded { url: self.gateway_url.clone() })
             }
@@ -126,8 +136,9 @@ impl Session {
         }
     }
 
-    fn fault(&self, error: Error) -> Failure {
-        Failure::of_call(error, &self.gateway_url)
+    /// What a call to this gateway came to.
+    pub(crate) fn fault(&self, error: Error) -> Failure {
+        Failure::of_call(error, &self.gateway_url, self.origin)
     }
 }
 
@@ -138,6 +149,7 @@ pub(crate) fn stored_session(view: SessionView, gateway_url: &str, handle: &str)
         handle: handle.to_owned(),
         access_token: view.access_token,
         refresh_token: view.refresh_token,
+        is_default_gateway: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which gateway, and as whom: flags, configuration file, environment and a local `cynode up`.
 //!
-//! The gateway: flag, then file, then `CYNORK_GATEWAY_URL`, then a local `up`, then the default.
+//! The gateway: flag, then file, then `CYNORK_GATEWAY_URL`, then a local `up`, then the default. In the
+//! file, the gateway that `auth login --gateway-url` signed in to comes first, until `auth logout`.
 //! The token: `--token-file`, then `CYNORK_TOKEN`, then the file, then the local `up`'s admin.
 //!
 //! Invariant: what the file or a local `up` knows is presented to that gateway only.
@@ -26,6 +27,8 @@ pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(crate) struct Settings {
     /// Where the gateway listens.
     pub(crate) gateway_url: String,
+    /// Which setting says so.
+    pub(crate) origin: GatewayOrigin,
     /// As whom to speak.
     pub(crate) identity: Identity,
     /// How to print.
@@ -34,6 +37,36 @@ pub(crate) struct Settings {
     pub(crate) config: ConfigFile,
     /// The local `cynode up`, if one has said that it is ready.
     pub(crate) local: Option<LocalUp>,
+}
+
+/// Which setting named the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GatewayOrigin {
+    /// `--gateway-url`.
+    Flag,
+    /// The gateway that `auth login --gateway-url` signed in to.
+    SignIn,
+    /// The configuration file.
+    File,
+    /// `CYNORK_GATEWAY_URL`.
+    Environment,
+    /// A local `cynode up`, which wrote down where it listens.
+    LocalUp,
+    /// None: where a `cynode up` listens unless it is told otherwise.
+    Default,
+}
+
+impl GatewayOrigin {
+    /// The setting in words, for a person who has to change it; `None` where no person set it.
+    pub(crate) fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::Flag => Some("--gateway-url"),
+            Self::SignIn => Some("your last `cynork auth login --gateway-url`"),
+            Self::File => Some("gateway_url in the configuration file"),
+            Self::Environment => Some("CYNORK_GATEWAY_URL"),
+            Self::LocalUp | Self::Default => None,
+        }
+    }
 }
 
 /// As whom to speak.
@@ -62,19 +95,23 @@ impl Settings {
         let config = ConfigFile::at(config_path(global, &env)?);
         let stored = config.load()?;
         let local = LocalUp::find(&config::data_dir(global.data_dir.clone()));
-        let gateway_url = global
-            .gateway_url
-            .clone()
-            .or_else(|| stored.gateway_url.clone())
-            .or_else(|| env("CYNORK_GATEWAY_URL"))
-            .or_else(|| local.as_ref().map(|up| up.url.clone()))
-            .unwrap_or_else(|| DEFAULT_GATEWAY.to_owned());
+        let signed_in = stored.session.as_ref().filter(|session| session.is_default_gateway);
+        let (gateway_url, origin) = [
+            (global.gateway_url.clone(), GatewayOrigin::Flag),
+            (signed_in.map(|session| session.gateway_url.clone()), GatewayOrigin::SignIn),
+            (stored.gateway_url.clone(), GatewayOrigin::File),
+            (env("CYNORK_GATEWAY_URL"), GatewayOrigin::Environment),
+            (local.as_ref().map(|up| up.url.clone()), GatewayOrigin::LocalUp),
+        ]
+        .into_iter()
+        .find_map(|(url, origin)| url.map(|url| (url, origin)))
+        .unwrap_or_else(|| (DEFAULT_GATEWAY.to_owned(), GatewayOrigin::Default));
         let identity = match given_token(global, &env)? {
             Some(token) => Identity::Token(token),
             None => known_identity(&gateway_url, &stored, local.as_ref())?,
         };
         let format = global.output.or(stored.output).unwrap_or_default();
-        Ok(Self { gateway_url, identity, format, config, local })
+        Ok(Self { gateway_url, origin, identity, format, config, local })
     }
 }
 
@@ -217,6 +254,20 @@ mod tests {
         let home = home.with_config("gateway_url = \"http://file:1\"");
         assert_eq!(home.resolve(None).gateway_url, "http://file:1");
         assert_eq!(home.resolve(Some("http://flag:1")).gateway_url, "http://flag:1");
+    }
+
+    #[test]
+    fn the_gateway_that_a_sign_in_named_is_used_until_the_session_is_forgotten() {
+        let remembered =
+            format!("gateway_url = \"http://other:1\"\n{SESSION}is_default_gateway = true\n");
+        let home = Home::new().with_local_up("http://up:1").with_config(&remembered);
+        let settings = home.resolve(None);
+        assert_eq!(settings.gateway_url, "http://file:1");
+        assert_eq!((settings.origin, token(&settings)), (GatewayOrigin::SignIn, "cyn_access"));
+        assert_eq!(home.resolve(Some("http://flag:1")).gateway_url, "http://flag:1");
+
+        let forgotten = Home::new().with_config("gateway_url = \"http://other:1\"");
+        assert_eq!(forgotten.resolve(None).gateway_url, "http://other:1");
     }
 
     #[test]

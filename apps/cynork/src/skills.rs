@@ -1,5 +1,6 @@
 //! `skills`: texts that tell agents how to work.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -25,11 +26,10 @@ pub enum SkillsCommand {
         #[arg(long)]
         scope: Option<SkillScope>,
     },
-    /// Show a skill with its text.
+    /// Show a skill with its text; to a file, `cynork skills get ID > FILE`, goes the text alone.
     Get {
-        /// The skill's id, or `default`.
-        #[arg(value_parser = skill)]
-        skill: SkillId,
+        /// The skill, by name or id, or `default`.
+        skill: String,
     },
     /// Keep a skill. Hidden text, orders to drop instructions and requests for secrets are refused.
     ///
@@ -46,9 +46,8 @@ pub enum SkillsCommand {
     },
     /// Change a skill. Administrators replace the text of `default` with it.
     Update {
-        /// The skill's id, or `default`.
-        #[arg(value_parser = skill)]
-        skill: SkillId,
+        /// The skill, by name or id, or `default`.
+        skill: String,
         /// Another text, in Markdown; `-` is standard input.
         #[arg(long)]
         file: Option<PathBuf>,
@@ -62,9 +61,8 @@ pub enum SkillsCommand {
     /// Remove a skill. Of `default` the text of the release comes back.
     #[command(visible_alias = "remove")]
     Delete {
-        /// The skill's id, or `default`.
-        #[arg(value_parser = skill)]
-        skill: SkillId,
+        /// The skill, by name or id, or `default`.
+        skill: String,
     },
 }
 
@@ -113,8 +111,9 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut App) -> Result<(), Fai
             return app.out.show(&page, |page, look| render(&page.items, look));
         }
         SkillsCommand::Get { skill } => {
+            let skill = id_of(app, &skill).await?;
             let view = app.session.call(async |client| client.skill_get(skill).await).await?;
-            return app.out.show(&view, render_whole);
+            return show_text(&view, app);
         }
         SkillsCommand::Load { file, name, readers } => {
             let content = input::read_text(&file, Purpose::Skill)?;
@@ -122,6 +121,7 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut App) -> Result<(), Fai
             app.session.call(async |client| client.skill_load(&body).await).await?
         }
         SkillsCommand::Update { skill, file, name, readers } => {
+            let skill = id_of(app, &skill).await?;
             let read = |file: PathBuf| input::read_text(&file, Purpose::Skill);
             let content = file.map(read).transpose()?;
             let CreateSkill { scope, project_id, group_id, .. } = readers.asked(app).await?;
@@ -132,6 +132,7 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut App) -> Result<(), Fai
             app.session.call(async |client| client.skill_update(skill, &body).await).await?
         }
         SkillsCommand::Delete { skill } => {
+            let skill = id_of(app, &skill).await?;
             app.session.call(async |client| client.skill_remove(skill).await).await?;
             if app.out.format == Format::Json {
                 app.out.json(&json!({"id": skill, "removed": true}))?;
@@ -143,12 +144,32 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut App) -> Result<(), Fai
     app.out.show(&written, |written, look| render(std::slice::from_ref(written), look))
 }
 
-/// `default`, or an id.
-fn skill(text: &str) -> Result<SkillId, String> {
-    if text == "default" {
-        return Ok(SYSTEM_SKILL.into());
+/// The skill that is meant: `default`, an id, or the name of one skill that the caller can read.
+async fn id_of(app: &mut App, wanted: &str) -> Result<SkillId, Failure> {
+    match known_id(wanted) {
+        Some(id) => Ok(id),
+        None => named(wanted, &every(app, None).await?),
     }
-    text.parse().map_err(|_| "use a skill's id, see `cynork skills list`, or default".to_owned())
+}
+
+fn known_id(wanted: &str) -> Option<SkillId> {
+    if wanted.eq_ignore_ascii_case("default") {
+        return Some(SYSTEM_SKILL.into());
+    }
+    wanted.parse().ok()
+}
+
+fn named(wanted: &str, all: &[SkillView]) -> Result<SkillId, Failure> {
+    let mut found = all.iter().filter(|skill| skill.name.to_lowercase() == wanted.to_lowercase());
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only.id),
+        (None, _) => Err(Failure::NotFound(format!(
+            "there is no skill \"{wanted}\": see `cynork skills list`"
+        ))),
+        (Some(_), Some(_)) => Err(Failure::Usage(format!(
+            "several skills are called \"{wanted}\": name one by its id, see `cynork skills list`"
+        ))),
+    }
 }
 
 fn removed(skill: SkillId) -> String {
@@ -193,10 +214,17 @@ fn author(skill: &SkillView) -> &'static str {
     }
 }
 
-fn render_whole(view: &SkillContentView, look: Look) -> String {
-    let head = render(std::slice::from_ref(&view.skill), look);
-    let text: Vec<String> = view.content.lines().map(table::harmless).collect();
-    format!("{head}\n\n{}", text.join("\n"))
+/// The text alone is data, so that it can be written to a file and loaded again; the rest is talk.
+fn show_text(view: &SkillContentView, app: &App) -> Result<(), Failure> {
+    if app.out.format == Format::Json {
+        return app.out.json(view);
+    }
+    app.out.say(&format!("{}\n", render(std::slice::from_ref(&view.skill), app.out.look())));
+    app.out.prose(&view.content)?;
+    if std::io::stdout().is_terminal() && !view.content.ends_with('\n') {
+        app.out.data("\n")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -234,8 +262,26 @@ mod tests {
     }
 
     #[test]
-    fn the_default_skill_has_a_name_on_the_command_line() {
-        assert_eq!(skill("default").unwrap().as_uuid(), SYSTEM_SKILL);
-        assert!(skill("other").unwrap_err().contains("cynork skills list"));
+    fn a_skill_is_named_by_its_id_its_name_or_default() {
+        let skill = |number: u128, name: &str| SkillView {
+            id: SkillId::from(Uuid::from_u128(number)),
+            name: name.to_owned(),
+            scope: SkillScope::User,
+            project_id: None,
+            group_id: None,
+            owner: None,
+            content_sha256: String::new(),
+            version: 1,
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+            updated_by: None,
+        };
+        let all = [skill(1, "Review"), skill(2, "style"), skill(3, "Style")];
+
+        assert_eq!(known_id("default").unwrap().as_uuid(), SYSTEM_SKILL);
+        assert_eq!(known_id(&all[1].id.to_string()), Some(all[1].id));
+        assert_eq!(named("review", &all).unwrap(), all[0].id);
+        assert_eq!(named("style", &all).unwrap_err().code(), 2);
+        assert!(named("other", &all).unwrap_err().to_string().contains("cynork skills list"));
     }
 }

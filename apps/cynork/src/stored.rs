@@ -43,6 +43,9 @@ pub(crate) struct StoredSession {
     pub(crate) access_token: String,
     /// Good for one refresh.
     pub(crate) refresh_token: String,
+    /// Whether commands go to this gateway while the session is kept: the sign-in named it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_default_gateway: bool,
 }
 
 /// The configuration file.
@@ -140,6 +143,7 @@ mod tests {
             handle: "ada".to_owned(),
             access_token: "access".to_owned(),
             refresh_token: "refresh".to_owned(),
+            is_default_gateway: false,
         }
     }
 

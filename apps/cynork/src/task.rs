@@ -9,6 +9,7 @@ mod create;
 pub(crate) mod input;
 mod logs;
 mod narrate;
+mod output;
 mod result;
 pub(crate) mod span;
 mod update;

@@ -70,9 +70,19 @@ async fn an_approved_run_that_fails_is_retried_without_repeating_what_was_done()
 
     let asked = reached(&system, "ship", &["needs_answer"]).await;
     assert!(asked["lease"].is_null(), "{asked}");
+    let waiting =
+        system.cynork(&["task", "list", "--status", "waiting", "-o", "json"]).fine().json();
+    assert_eq!(waiting["items"][0]["task_name"], "ship", "{waiting}");
+    let running =
+        system.cynork(&["task", "list", "--status", "running", "-o", "json"]).fine().json();
+    assert_eq!(running["items"].as_array().map(Vec::len), Some(0), "{running}");
     system.cynork(&["run", "answer", "ship", "--yes"]).fine();
     let failed = reached(&system, "ship", &["completed", "failed"]).await;
     system.cynork(&["run", "retry", "ship"]).fine();
+    let result = system.cynork(&["task", "result", "ship", "--wait"]).fine();
+    assert!(result.stdout.contains("completed"), "{result:?}");
+    let watched = system.cynork(&["task", "watch", "ship"]).fine();
+    assert!(watched.stdout.starts_with("✓ completed"), "{watched:?}");
     let done = reached(&system, "ship", &["completed"]).await;
 
     assert_eq!(failed["state"], "failed");

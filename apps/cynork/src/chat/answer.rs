@@ -8,6 +8,7 @@ use super::wrap::Wrap;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::session::Session;
 use crate::table;
 
 /// How an answer ended, and what it said.
@@ -32,8 +33,7 @@ pub(super) async fn print(
         outcome = async {
             let mut pieces =
                 app.session.call(async |client| client.chat_stream(project, request).await).await?;
-            let url = app.session.gateway_url().to_owned();
-            relay(&mut pieces, &url, (&mut text, &mut wrap), out).await
+            relay(&mut pieces, &app.session, (&mut text, &mut wrap), out).await
         } => outcome.map(|()| true),
         _ = tokio::signal::ctrl_c() => Ok(false),
     };
@@ -47,11 +47,11 @@ pub(super) async fn print(
 
 async fn relay(
     pieces: &mut ChatPieces,
-    url: &str,
+    session: &Session,
     (text, wrap): (&mut String, &mut Wrap),
     out: Out,
 ) -> Result<(), Failure> {
-    while let Some(piece) = pieces.next().await.map_err(|error| Failure::of_call(error, url))? {
+    while let Some(piece) = pieces.next().await.map_err(|error| session.fault(error))? {
         if let Some(tool) = tool_of(&piece) {
             out.prose(&wrap.finish())?;
             out.say(&out.paint(2, &table::harmless(&tool)));

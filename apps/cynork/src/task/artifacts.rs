@@ -34,7 +34,7 @@ pub struct GetArgs {
     /// The file's path, as `artifacts list` shows it.
     path: String,
     /// Where to save it: a file, a directory, or `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = ".")]
     out: PathBuf,
     /// Replace a file that exists.
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(crate) async fn run(command: ArtifactsCommand, app: &mut App) -> Result<(), 
 async fn get(args: GetArgs, app: &mut App) -> Result<(), Failure> {
     let GetArgs { task, path, out, force } = args;
     let to_stdout = out == Path::new("-");
-    let out = target(out, &path);
+    let out = if to_stdout { out } else { target(out, &path)? };
     if !to_stdout && !force && out.symlink_metadata().is_ok() {
         return Err(exists(&out));
     }
@@ -73,11 +73,14 @@ async fn get(args: GetArgs, app: &mut App) -> Result<(), Failure> {
 }
 
 /// A directory takes the file under its own last name, never under the path the task chose.
-fn target(out: PathBuf, path: &str) -> PathBuf {
-    match Path::new(path).file_name() {
-        Some(name) if out.is_dir() => out.join(name),
-        Some(_) | None => out,
+fn target(out: PathBuf, path: &str) -> Result<PathBuf, Failure> {
+    if !out.is_dir() {
+        return Ok(out);
     }
+    let name = Path::new(path).file_name().ok_or_else(|| {
+        Failure::Invalid(format!("\"{path}\" names no file; say where to save it with --out FILE"))
+    })?;
+    Ok(out.join(name))
 }
 
 /// Written whole or not at all.
@@ -134,10 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_names_no_file_is_refused() {
+        let refusal = target(PathBuf::from("."), "..").unwrap_err();
+
+        assert_eq!(refusal.code(), 6);
+        assert!(refusal.to_string().contains("--out FILE"), "{refusal}");
+    }
+
+    #[test]
     fn a_task_cannot_choose_where_its_file_is_saved() {
         let dir = tempfile::tempdir().unwrap();
 
-        let saved = target(dir.path().to_owned(), "../../etc/passwd");
+        let saved = target(dir.path().to_owned(), "../../etc/passwd").unwrap();
 
         assert_eq!(saved, dir.path().join("passwd"));
     }

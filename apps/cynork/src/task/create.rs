@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
-use cynode_wire::tasks::{CreateTask, TaskView};
+use cynode_wire::tasks::{CreateTask, ResultView, TaskView};
+use serde_json::Value;
 
 use super::bounds::Bounds;
 use super::input::{self, Purpose};
@@ -20,15 +21,18 @@ Examples:
   cynork task create --command 'echo hello' --wait
   cynork task create --script build.sh --attach src.tar --expect report.txt --timeout 10m
   cynork task create --commands-file steps.txt --accept 'output:/all tests passed/'
-  cynork task create --prompt 'Fix the flaky login test' --name fix-login";
+  cynork task create 'Fix the flaky login test' --name fix-login";
 
 /// What the work is, and its bounds.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("work").required(true).args(
-    ["prompt", "task_file", "script", "command", "commands_file"])))]
+    ["words", "prompt", "task_file", "script", "command", "commands_file"])))]
 pub struct CreateArgs {
     /// The work, in prose.
+    #[arg(value_name = "TEXT")]
+    words: Option<String>,
+    /// The work, in prose: the same as TEXT without a flag.
     #[arg(short, long, visible_alias = "task", value_name = "TEXT")]
     prompt: Option<String>,
     /// A file that holds the work in prose; `-` is standard input.
@@ -85,16 +89,41 @@ pub(crate) async fn run(args: CreateArgs, app: &mut App) -> Result<(), Failure> 
     if wait {
         return wait::to_the_end(&task, app).await;
     }
-    show(&task, app)
+    show(&task, app).await
 }
 
-fn show(task: &TaskView, app: &App) -> Result<(), Failure> {
+async fn show(task: &TaskView, app: &mut App) -> Result<(), Failure> {
     if app.out.talk == Talk::Quiet && app.out.format == Format::Table {
         return app.out.data(format!("{}\n", task.id));
     }
-    app.out.show(task, view::task)?;
+    if app.out.format == Format::Json {
+        show_json(task, app).await?;
+    } else {
+        app.out.show(task, view::task)?;
+    }
     app.out.say(&format!("see it live with `cynork task watch {}`", task.task_name));
     Ok(())
+}
+
+/// Prints a task and its result as one JSON object, which has the same fields whether or not the
+/// command waited for the task.
+pub(super) async fn show_json(task: &TaskView, app: &mut App) -> Result<(), Failure> {
+    let id = task.id.to_string();
+    let result = app.session.read(async |client| client.task_result(&id).await).await?;
+    app.out.json(&with_result(task, &result).map_err(std::io::Error::from)?)
+}
+
+fn with_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Value> {
+    let mut whole = serde_json::to_value(task)?;
+    if let (Value::Object(whole), Value::Object(result)) =
+        (&mut whole, serde_json::to_value(result)?)
+    {
+        for (name, value) in result {
+            // What both tell, such as the status, is that of the task as it was printed.
+            whole.entry(name).or_insert(value);
+        }
+    }
+    Ok(whole)
 }
 
 /// Everything that can be wrong is found here, before anything is sent.
@@ -141,7 +170,7 @@ fn work(args: &CreateArgs) -> Result<(InputMode, String, Vec<String>), Failure> 
         Purpose::CommandsFile.check_size(bytes as u64, "--command")?;
         return Ok((InputMode::Commands, text, args.command.clone()));
     }
-    let prompt = match (&args.prompt, &args.task_file) {
+    let prompt = match (args.words.as_ref().or(args.prompt.as_ref()), &args.task_file) {
         (Some(prompt), _) => prompt.clone(),
         (None, Some(path)) => input::read_text(path, Purpose::TaskFile)?,
         (None, None) => text,
@@ -175,8 +204,19 @@ mod tests {
     fn exactly_one_kind_of_work_must_be_given() {
         assert_eq!(parsed(&[]).unwrap_err().exit_code(), 2);
         assert_eq!(parsed(&["-p", "x", "--command", "y"]).unwrap_err().exit_code(), 2);
+        assert_eq!(parsed(&["x", "--command", "y"]).unwrap_err().exit_code(), 2);
+        assert_eq!(parsed(&["x", "-p", "y"]).unwrap_err().exit_code(), 2);
         assert!(parsed(&["--task", "x"]).is_ok());
         assert!(parsed(&["--command", "x", "--command", "y"]).is_ok());
+    }
+
+    #[test]
+    fn words_without_a_flag_are_the_prompt() {
+        let bare = body(parsed(&["tidy the loft", "--wait"]).unwrap()).unwrap();
+        let flagged = body(parsed(&["-p", "tidy the loft"]).unwrap()).unwrap();
+
+        assert_eq!((bare.input_mode, bare.prompt.as_str()), (InputMode::Prompt, "tidy the loft"));
+        assert_eq!(bare.prompt, flagged.prompt);
     }
 
     #[test]

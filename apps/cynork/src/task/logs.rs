@@ -11,7 +11,8 @@ use crate::app::App;
 use crate::cli::Format;
 use crate::failure::Failure;
 
-const POLL: Duration = Duration::from_millis(300);
+/// How often growing output is read.
+pub(super) const POLL: Duration = Duration::from_millis(300);
 
 /// Which output to print.
 #[derive(Debug, Args)]
@@ -77,18 +78,28 @@ fn finish(logs: &LogsView, app: &App) -> Result<(), Failure> {
 
 /// How much of a growing text has been printed.
 #[derive(Debug, Default)]
-struct Printed {
+pub(super) struct Printed {
     bytes: usize,
 }
 
 impl Printed {
     /// What has not been printed yet. A replacement character at the end may be half a letter
     /// whose rest is still to come, so it waits until the text is `complete`.
-    fn new_part<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
+    pub(super) fn new_part<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
         let settled = if complete { text } else { text.trim_end_matches('\u{fffd}') };
         let part = settled.get(self.bytes..).unwrap_or_default();
         self.bytes += part.len();
         part
+    }
+
+    /// As [`Printed::new_part`], but up to the end of the last whole line: the rest of an unfinished
+    /// line would be printed after other things.
+    pub(super) fn new_lines<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
+        if complete {
+            return self.new_part(text, complete);
+        }
+        let end = text.rfind('\n').map_or(0, |newline| newline + 1);
+        self.new_part(text.get(..end).unwrap_or_default(), true)
     }
 }
 
@@ -105,5 +116,15 @@ mod tests {
         assert_eq!(printed.new_part("one\ntwö", false), "ö");
         assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "\u{fffd}");
         assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "");
+    }
+
+    #[test]
+    fn beside_a_spinner_only_whole_lines_are_printed_until_the_end() {
+        let mut printed = Printed::default();
+
+        assert_eq!(printed.new_lines("one\ntw", false), "one\n");
+        assert_eq!(printed.new_lines("one\ntwo", false), "");
+        assert_eq!(printed.new_lines("one\ntwo\nthr", false), "two\n");
+        assert_eq!(printed.new_lines("one\ntwo\nthree", true), "three");
     }
 }

@@ -14,6 +14,8 @@ const GREEN: u8 = 32;
 const RED: u8 = 31;
 const YELLOW: u8 = 33;
 const DIM: u8 = 2;
+/// What a task does whose run asked a question.
+pub(super) const WAITS_FOR_ANSWER: &str = "waiting for your answer";
 
 /// What to show of one event.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,8 +40,13 @@ pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
         "job.ended" => line(job_ended(data, out)),
         "finding.created" => found(data, out),
         "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
-        "run.asked" => line(asked(data, task, out)),
-        "run.answered" => line(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
+        "run.asked" => {
+            Told { line: Some(asked(data, task, out)), doing: Some(WAITS_FOR_ANSWER.to_owned()) }
+        }
+        "run.answered" => Told {
+            line: Some(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
+            doing: Some("waiting for a runner".to_owned()),
+        },
         "run.unanswered" => line(format!("{} nobody answered in time", out.paint(RED, "•"))),
         "run.retried" => line(format!("{} retried by {}", out.paint(DIM, "•"), by(data))),
         "run.forked" => line(format!("{} forked by {}", out.paint(DIM, "•"), by(data))),

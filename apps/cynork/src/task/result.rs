@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub(crate) async fn run(task: &str, wait: bool, app: &mut App) -> Result<(), Failure> {
     let closed = if wait {
         let view = app.session.call(async |client| client.task_get(task).await).await?;
-        Some(if view.closed { view } else { wait::with_progress(&view, app).await? })
+        Some(if view.closed { view } else { wait::with_progress(&view, None, app).await? })
     } else {
         None
     };

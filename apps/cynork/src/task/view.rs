@@ -1,6 +1,7 @@
 //! What people see of a task, its result and its history.
 
 use chrono::TimeDelta;
+use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::{ResultView, TaskView, TransitionView};
 
@@ -28,6 +29,7 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
         ("task", Some(task.task_name.clone())),
         ("status", Some(task.status.to_string())),
         ("summary", Some(outlook(task))),
+        ("next", next_command(task)),
         ("prompt", Some(table::short(&task.prompt, 200))),
         ("commands", Some(task.commands.join("\n"))),
         ("waits for", Some(waits_for.join("\n"))),
@@ -41,11 +43,21 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
 
 /// What came of a task, or why nothing will.
 fn outlook(task: &TaskView) -> String {
+    let is_waiting = task.status == ShownTaskStatus::Waiting;
     let blocked = task.blocked_reason.as_ref().map(|reason| match task.started_at {
+        Some(_) if is_waiting => reason.clone(),
         Some(_) => format!("stands still: {reason}"),
         None => format!("will not start: {reason}"),
     });
     task.summary.clone().or(blocked).unwrap_or_default()
+}
+
+/// What to type where the task waits for its reader.
+fn next_command(task: &TaskView) -> Option<String> {
+    let name = &task.task_name;
+    (task.status == ShownTaskStatus::Waiting).then(|| {
+        format!("see `cynork run show {name}`, then answer with `cynork run answer {name}`")
+    })
 }
 
 /// A result: its status, then one line a job.
@@ -122,7 +134,7 @@ mod tests {
     use cynode_domain::ids::{JobId, ProjectId, TaskId};
     use cynode_domain::job::Ending;
     use cynode_domain::plan::InputMode;
-    use cynode_domain::status::{JobStatus, ShownTaskStatus};
+    use cynode_domain::status::JobStatus;
     use cynode_wire::jobs::{JobResult, Truncated};
 
     use super::*;
@@ -173,6 +185,23 @@ mod tests {
     #[test]
     fn one_task_is_shown_with_its_commands() {
         insta::assert_snapshot!(task(&view("build", ShownTaskStatus::Completed), look()));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_a_person_says_so_and_how_to_answer() {
+        let waiting = TaskView {
+            closed: false,
+            summary: None,
+            blocked_reason: Some("it waits for a person's answer: Which files?".to_owned()),
+            ended_at: None,
+            ..view("nicer", ShownTaskStatus::Waiting)
+        };
+
+        insta::assert_snapshot!(format!(
+            "{}\n\n{}",
+            tasks(std::slice::from_ref(&waiting), look()),
+            task(&waiting, look())
+        ));
     }
 
     #[test]

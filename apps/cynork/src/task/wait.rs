@@ -1,10 +1,14 @@
-//! Waiting for a task: live progress while it runs, its output when it has closed.
+//! Waiting for a task: live progress and output while it runs, until it has closed.
+
+use std::time::Duration;
 
 use cynode_domain::status::ShownTaskStatus;
-use cynode_wire::events::EventQuery;
-use cynode_wire::tasks::{LogQuery, TaskView};
+use cynode_wire::events::{Event, EventQuery};
+use cynode_wire::tasks::TaskView;
 
-use super::narrate;
+use super::logs::POLL;
+use super::narrate::{self, WAITS_FOR_ANSWER};
+use super::output::Output;
 use crate::age;
 use crate::app::App;
 use crate::cli::Format;
@@ -12,29 +16,36 @@ use crate::failure::Failure;
 use crate::follow::{Follow, News};
 use crate::progress::Progress;
 
-/// Waits until the task closes, then prints what it wrote; fails unless it completed.
+/// How long news are waited for while no job runs, whose output could grow.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// Waits until the task closes and prints what it writes; fails unless it completed.
 pub(crate) async fn to_the_end(task: &TaskView, app: &mut App) -> Result<(), Failure> {
-    let closed = with_progress(task, app).await?;
-    let id = closed.id.to_string();
-    if app.out.format == Format::Json {
-        let result = app.session.read(async |client| client.task_result(&id).await).await?;
-        app.out.json(&result)?;
+    let closed = if app.out.format == Format::Json {
+        let closed = with_progress(task, None, app).await?;
+        super::create::show_json(&closed, app).await?;
+        closed
     } else {
-        let query = LogQuery::default();
-        let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
-        app.out.data(&logs.stdout)?;
-        app.out.tell(&logs.stderr);
-    }
+        let mut output = Output::default();
+        let closed = with_progress(task, Some(&mut output), app).await?;
+        output.finish(&closed, app).await?;
+        closed
+    };
     app.out.say(&last_line(&closed, app));
     judge(&closed)
 }
 
-/// Shows progress until the task closes. Ctrl-C ends the waiting, not the task.
-pub(crate) async fn with_progress(task: &TaskView, app: &mut App) -> Result<TaskView, Failure> {
+/// Shows progress, and output where it is wanted, until the task closes. Ctrl-C ends the waiting, not
+/// the task.
+pub(crate) async fn with_progress(
+    task: &TaskView,
+    output: Option<&mut Output>,
+    app: &mut App,
+) -> Result<TaskView, Failure> {
     let name = task.task_name.clone();
     let progress = Progress::start(app.out, &format!("{name}: waiting for a runner"));
     tokio::select! {
-        closed = until_closed(task, app, &progress) => closed,
+        closed = until_closed(task, output, app, &progress) => closed,
         _ = tokio::signal::ctrl_c() => Err(Failure::Left { task: name }),
     }
 }
@@ -44,8 +55,16 @@ pub(crate) fn judge(task: &TaskView) -> Result<(), Failure> {
     if task.status == ShownTaskStatus::Completed { Ok(()) } else { Err(Failure::NotCompleted) }
 }
 
+/// Whether a task is over. A retry opens a closed task again, so that a closing counts only if it is
+/// that of the newest run.
+pub(crate) fn has_ended(closing: Option<&Event>, now: &TaskView) -> bool {
+    let of_run = closing.and_then(|event| event.run_id);
+    now.closed && (of_run.is_none() || of_run == now.run_id)
+}
+
 async fn until_closed(
     task: &TaskView,
+    mut output: Option<&mut Output>,
     app: &mut App,
     progress: &Progress,
 ) -> Result<TaskView, Failure> {
@@ -53,32 +72,58 @@ async fn until_closed(
     let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
     let mut follow = Follow::new(query);
     let mut told_why = None;
+    let mut is_job_running = false;
     loop {
-        match follow.next(&mut app.session).await? {
-            News::Event(event) if event.kind == "task.closed" => break,
-            News::Event(event) => {
-                let told = narrate::tell(&event, &task.task_name, app.out);
-                if let Some(line) = told.line {
-                    progress.line(&line);
+        let limit = if is_job_running && output.is_some() { POLL } else { IDLE };
+        let news = follow.next_within(limit, &mut app.session).await?;
+        if let Some(output) = &mut output
+            && is_job_running
+        {
+            output.print_new(task, progress, app).await?;
+        }
+        match news {
+            None => {}
+            Some(News::Event(event)) => {
+                match event.kind.as_str() {
+                    "job.started" => is_job_running = true,
+                    "job.ended" => is_job_running = false,
+                    "task.closed" => {
+                        let now =
+                            app.session.read(async |client| client.task_get(&id).await).await?;
+                        if has_ended(Some(&event), &now) {
+                            return Ok(now);
+                        }
+                    }
+                    _ => {}
                 }
-                if let Some(doing) = told.doing {
-                    progress.doing(&format!("{}: {doing}", task.task_name));
-                }
+                tell(&event, task, app, progress);
             }
-            News::LookYourself => {
+            Some(News::LookYourself) => {
                 let now = app.session.read(async |client| client.task_get(&id).await).await?;
                 if now.closed {
                     return Ok(now);
                 }
-                // What keeps a task waiting is no event; it is said once.
-                if now.blocked_reason.is_some() && now.blocked_reason != told_why {
+                if now.status == ShownTaskStatus::Waiting {
+                    // The question itself is an event.
+                    progress.doing(&format!("{}: {WAITS_FOR_ANSWER}", task.task_name));
+                } else if now.blocked_reason.is_some() && now.blocked_reason != told_why {
+                    // What keeps a task waiting is no event; it is said once.
                     told_why = now.blocked_reason;
                     progress.line(&narrate::waiting(told_why.as_deref().unwrap_or(""), app.out));
                 }
             }
         }
     }
-    app.session.read(async |client| client.task_get(&id).await).await
+}
+
+fn tell(event: &Event, task: &TaskView, app: &App, progress: &Progress) {
+    let told = narrate::tell(event, &task.task_name, app.out);
+    if let Some(line) = told.line {
+        progress.line(&line);
+    }
+    if let Some(doing) = told.doing {
+        progress.doing(&format!("{}: {doing}", task.task_name));
+    }
 }
 
 fn last_line(task: &TaskView, app: &App) -> String {

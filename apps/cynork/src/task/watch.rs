@@ -19,7 +19,7 @@ pub(crate) async fn one(task: &str, app: &mut App) -> Result<(), Failure> {
         Format::Json => as_lines(&view, app).await?,
         Format::Table => {
             app.out.say(&format!("task {} ({})", view.task_name, view.status));
-            wait::with_progress(&view, app).await?
+            wait::with_progress(&view, None, app).await?
         }
     };
     if app.out.format == Format::Table {
@@ -59,18 +59,19 @@ async fn as_lines(task: &TaskView, app: &mut App) -> Result<TaskView, Failure> {
     let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
     let mut follow = Follow::new(query);
     loop {
-        let closed = match follow.next(&mut app.session).await? {
+        let closing = match follow.next(&mut app.session).await? {
             News::Event(event) => {
                 print(&event, app)?;
-                event.kind == "task.closed"
+                if event.kind != "task.closed" {
+                    continue;
+                }
+                Some(event)
             }
-            News::LookYourself => true,
+            News::LookYourself => None,
         };
-        if closed {
-            let now = app.session.read(async |client| client.task_get(&id).await).await?;
-            if now.closed {
-                return Ok(now);
-            }
+        let now = app.session.read(async |client| client.task_get(&id).await).await?;
+        if wait::has_ended(closing.as_deref(), &now) {
+            return Ok(now);
         }
     }
 }

@@ -29,9 +29,29 @@ async fn a_gateway_that_is_not_there_is_explained() {
         let ran = fake.cynork(&[gateway, command].concat()).await;
 
         assert_eq!(ran.code, 7, "{ran:?}");
-        assert!(ran.stderr.contains("nothing answers at http://127.0.0.1:1"), "{ran:?}");
+        assert!(ran.stderr.contains("CyNode is not running at http://127.0.0.1:1"), "{ran:?}");
         assert!(ran.stderr.contains("`cynode up`"), "{ran:?}");
+        assert!(ran.stderr.contains("--gateway-url"), "{ran:?}");
     }
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_not_taken_for_a_gateway_that_does_not_run() {
+    let fake = Fake::start().await;
+    fake.on("GET /v1/tasks", 200, "<html>Welcome</html>").on("GET /v1/nodes", 404, "<html>");
+
+    let nowhere = "http://no-such-machine.invalid:12080";
+    let no_host = fake.cynork(&["--gateway-url", nowhere, "task", "list"]).await;
+    let page = fake.cynork(&["task", "list"]).await;
+    let missing = fake.cynork(&["nodes", "list"]).await;
+
+    for ran in [&no_host, &page, &missing] {
+        assert_eq!(ran.code, 7, "{ran:?}");
+        assert!(ran.stderr.contains("is not the address of a CyNode gateway"), "{ran:?}");
+        assert!(!ran.stderr.contains("not running"), "{ran:?}");
+    }
+    assert!(no_host.stderr.contains("--gateway-url"), "{no_host:?}");
+    assert!(page.stderr.contains("CYNORK_GATEWAY_URL"), "{page:?}");
 }
 
 #[tokio::test]
@@ -110,7 +130,7 @@ async fn a_wrong_command_line_ends_with_two() {
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_is_internal() {
     let fake = Fake::start().await;
-    fake.on("GET /v1/status", 200, "<html>");
+    fake.on("GET /v1/status", 200, "{\"ready\": 7}");
 
     assert_eq!(fake.cynork(&["status"]).await.code, 8);
 }
@@ -137,4 +157,45 @@ async fn version_and_completions_need_no_gateway() {
     assert_eq!(version.stdout, format!("cynork {}\n", env!("CARGO_PKG_VERSION")));
     assert!(script.stdout.contains("_cynork"), "{}", script.stdout);
     assert!(fake.asked().is_empty());
+}
+
+#[tokio::test]
+async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
+    let fake = Fake::start().await;
+    let server = |error: serde_json::Value| {
+        json!({
+            "id": "00000000-0000-7000-8000-000000000004", "slug": "time",
+            "owner_id": "00000000-0000-7000-8000-000000000005",
+            "transport": {"type": "http", "url": "http://127.0.0.1:3001/mcp", "header_names": []},
+            "scope": "both", "enabled": true, "last_error": error,
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        })
+    };
+    let tool = |server: &str, name: &str| {
+        json!({
+            "id": "00000000-0000-7000-8000-000000000006", "name": name, "server": server,
+            "scope": "both", "enabled": true, "approval": "approved", "description": "Tells the time",
+            "first_seen_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        })
+    };
+    let builtin = tool("builtin", "db.task.get");
+    fake.on("POST /v1/servers", 201, &server(json!(null)))
+        .on("GET /v1/servers/time", 200, &server(json!(null)))
+        .on("GET /v1/tools", 200, &json!([builtin]))
+        .on("GET /v1/tools", 200, &json!([builtin, tool("time", "time.now")]))
+        .on("GET /v1/tools", 200, &json!([builtin]));
+    let add = ["servers", "add-http", "time", "http://127.0.0.1:3001/mcp"];
+
+    let found = fake.cynork(&[&add[..], &["-o", "json"]].concat()).await;
+    let broken = Fake::start().await;
+    broken
+        .on("POST /v1/servers", 201, &server(json!(null)))
+        .on("GET /v1/servers/time", 200, &server(json!("connection refused")))
+        .on("GET /v1/tools", 200, &json!([builtin]));
+    let failed = broken.cynork(&add).await;
+
+    assert_eq!(found.json()["tools"][0]["name"], "time.now", "{found:?}");
+    assert_eq!(found.json()["slug"], "time");
+    assert!(failed.stdout.contains("connection refused"), "{failed:?}");
+    assert!(failed.stderr.contains("cynork servers remove time"), "{failed:?}");
 }

@@ -99,6 +99,7 @@ impl Fake {
             .args(args)
             .env_clear()
             .env("HOME", self.home.path())
+            .current_dir(self.home.path())
             .env("CYNORK_GATEWAY_URL", &self.url)
             .envs(env.iter().copied())
             .stdin(Stdio::piped())
@@ -178,7 +179,7 @@ pub(crate) const TASK_ID: &str = "00000000-0000-7000-8000-000000000001";
 
 /// A task as the gateway shows it.
 pub(crate) fn task(status: &str) -> Value {
-    let closed = !matches!(status, "queued" | "running");
+    let closed = !matches!(status, "queued" | "running" | "waiting");
     json!({
         "id": TASK_ID, "task_name": "hello", "status": status, "closed": closed,
         "project_id": "00000000-0000-7000-8000-000000000002", "run_id": null,

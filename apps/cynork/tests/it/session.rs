@@ -36,6 +36,25 @@ async fn signing_in_keeps_the_session_for_the_next_command() {
 }
 
 #[tokio::test]
+async fn the_gateway_of_a_sign_in_is_used_until_signing_out() {
+    let fake = Fake::start().await;
+    fake.on("POST /v1/auth/login", 200, &session(1))
+        .on("GET /v1/tasks", 200, &json!({"items": []}))
+        .on("POST /v1/auth/logout", 200, "{}");
+    let nowhere = [("CYNORK_GATEWAY_URL", "http://127.0.0.1:1")];
+    let login = [&LOGIN[..], &["--gateway-url", fake.url.as_str()]].concat();
+
+    let signed_in = fake.cynork_with(&nowhere, "correct horse battery\n", &login).await;
+    let listed = fake.cynork_with(&nowhere, "", &["task", "list"]).await;
+    let signed_out = fake.cynork_with(&nowhere, "", &["auth", "logout"]).await;
+    let after = fake.cynork_with(&nowhere, "", &["task", "list"]).await;
+
+    assert_eq!((signed_in.code, listed.code, signed_out.code), (0, 0, 0), "{listed:?}");
+    assert!(signed_in.stderr.contains("cynork auth logout"), "{signed_in:?}");
+    assert!(after.stderr.contains("not signed in to http://127.0.0.1:1"), "{after:?}");
+}
+
+#[tokio::test]
 async fn a_session_that_has_ended_is_renewed_once_without_a_word() {
     let fake = signed_in().await;
     fake.on("GET /v1/tasks", 401, &problem(401, "ended"))

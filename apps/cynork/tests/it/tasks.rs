@@ -74,14 +74,133 @@ async fn waiting_quietly_prints_the_output_only() {
 }
 
 #[tokio::test]
-async fn waiting_in_json_prints_the_result_as_one_value() {
+async fn a_created_task_has_the_same_json_fields_with_and_without_waiting() {
     let fake = fake_task("completed").await;
-    let result = json!({"task_id": TASK_ID, "status": "completed", "summary": null, "jobs": []});
-    fake.on(&path("/result"), 200, &result);
+    let result =
+        |status: &str| json!({"task_id": TASK_ID, "status": status, "summary": null, "jobs": []});
+    fake.on(&path("/result"), 200, &result("completed")).on(
+        &path("/result"),
+        200,
+        &result("queued"),
+    );
+    let create = ["-o", "json", "task", "create", "--command", "x"];
 
-    let ran = fake.cynork(&["-o", "json", "task", "create", "--command", "x", "-w"]).await;
+    let waited = fake.cynork(&[&create[..], &["--wait"]].concat()).await.json();
+    let at_once = fake.cynork(&create).await.json();
 
-    assert_eq!(ran.json(), result);
+    let fields = |json: &Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(fields(&waited), fields(&at_once));
+    assert_eq!((&waited["status"], &at_once["status"]), (&json!("completed"), &json!("queued")));
+    assert_eq!((&waited["id"], &waited["jobs"]), (&json!(TASK_ID), &json!([])));
+}
+
+/// Two runs of one task: the first fails, and a retry begins the second.
+fn retried_story(last: &str) -> Vec<Value> {
+    let of_run = |run: u32, mut event: Value| {
+        event["run_id"] = json!(run_id(run));
+        event
+    };
+    vec![
+        event(1, "task.created", &json!({})),
+        of_run(1, event(2, "task.closed", &json!({"status": "failed", "summary": "no luck"}))),
+        of_run(1, event(3, "run.retried", &json!({"by": "ada"}))),
+        of_run(
+            2,
+            event(4, "workflow.transition", &json!({"node": "dispatch_step", "duration_ms": 3})),
+        ),
+        of_run(2, event(5, "task.closed", &json!({"status": last, "summary": "it worked"}))),
+    ]
+}
+
+fn run_id(number: u32) -> String {
+    format!("00000000-0000-7000-8000-0000000001{number:02}")
+}
+
+fn task_in_run(status: &str, run: u32) -> Value {
+    let mut task = task(status);
+    task["run_id"] = json!(run_id(run));
+    task
+}
+
+#[tokio::test]
+async fn watching_and_waiting_go_on_with_the_run_that_a_retry_began() {
+    for (command, output) in [
+        (&["task", "watch", "hello"][..], "table"),
+        (&["task", "watch", "hello"], "json"),
+        (&["task", "result", "hello", "--wait"], "table"),
+    ] {
+        let fake = Fake::start().await;
+        fake.on("GET /v1/tasks/hello", 200, &task_in_run("running", 2))
+            .on(&path(""), 200, &task_in_run("running", 2))
+            .on(&path(""), 200, &task_in_run("completed", 2))
+            .on_events(&retried_story("completed"));
+        let result =
+            json!({"task_id": TASK_ID, "status": "completed", "summary": null, "jobs": []});
+        fake.on("GET /v1/tasks/hello/result", 200, &result);
+
+        let ran = fake.cynork(&[command, &["-o", output]].concat()).await;
+
+        assert_eq!(ran.code, 0, "{command:?} {output}: {ran:?}");
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(shown.contains("dispatch_step"), "{command:?} {output}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_was_retried_before_is_watched_to_the_end_of_its_newest_run() {
+    let fake = Fake::start().await;
+    fake.on("GET /v1/tasks/hello", 200, &task_in_run("completed", 2))
+        .on(&path(""), 200, &task_in_run("completed", 2))
+        .on_events(&retried_story("completed"));
+
+    let ran = fake.cynork(&["task", "watch", "hello"]).await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("✓ dispatch_step"), "{ran:?}");
+    assert!(ran.stderr.contains("✗ failed: no luck"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_a_person_is_listed_as_waiting() {
+    let fake = Fake::start().await;
+    let mut waiting = task("waiting");
+    waiting["blocked_reason"] = json!("it waits for a person's answer: Which files?");
+    fake.on("GET /v1/tasks", 200, &json!({"items": [waiting]}));
+
+    let table = fake.cynork(&["task", "list", "--status", "waiting"]).await;
+    let json = fake.cynork(&["-o", "json", "task", "list"]).await;
+
+    assert_eq!(table.code, 0, "{table:?}");
+    assert!(table.stdout.contains("waiting") && table.stdout.contains("Which"), "{table:?}");
+    assert_eq!(json.json()["items"][0]["status"], "waiting");
+}
+
+#[tokio::test]
+async fn output_is_printed_while_the_task_still_runs() {
+    let fake = Fake::start().await;
+    let logs = |stdout: &str| json!({"task_id": TASK_ID, "stdout": stdout, "stderr": ""});
+    // The stream ends after the job's start, so that what follows is only heard of later.
+    fake.on("POST /v1/tasks", 201, &task("queued"))
+        .on_events(&[
+            event(1, "job.started", &json!({"step_index": 0})),
+            event(2, "workflow.transition", &json!({"node": "plan_steps", "duration_ms": 3})),
+            event(
+                3,
+                "job.ended",
+                &json!({"step_index": 0, "ending": {"kind": "exited", "code": 0}}),
+            ),
+            event(4, "task.closed", &json!({"status": "completed", "summary": "done"})),
+        ])
+        .on(&path(""), 200, &task("completed"))
+        .on(&path("/logs"), 200, &logs("one\n"))
+        .on(&path("/logs"), 200, &logs("one\ntwo\n"));
+
+    let ran = fake.cynork(&["task", "create", "--command", "x", "-w"]).await;
+
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\ntwo\n"), "{ran:?}");
+    let asked: Vec<String> = fake.asked().into_iter().map(|asked| asked.line).collect();
+    let first_logs = asked.iter().position(|line| *line == path("/logs"));
+    assert!(first_logs < asked.iter().position(|line| *line == path("")), "{asked:?}");
 }
 
 #[tokio::test]
@@ -199,4 +318,34 @@ async fn an_artifact_is_saved_once_and_replaced_only_by_force() {
 
     assert_eq!((again.code, forced.code), (5, 0), "{again:?}");
     assert_eq!(std::fs::read_to_string(out).unwrap(), "content");
+}
+
+#[tokio::test]
+async fn an_artifact_is_saved_under_its_own_name_in_the_present_directory_by_default() {
+    let fake = Fake::start().await;
+    fake.on("GET /v1/tasks/hello/artifacts/content", 200, "content");
+
+    let ran = fake.cynork(&["task", "artifacts", "get", "hello", "out/report.txt"]).await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(std::fs::read_to_string(fake.path().join("report.txt")).unwrap(), "content");
+    assert!(ran.stderr.contains("report.txt"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_skill_written_to_a_file_is_its_text_alone() {
+    let fake = Fake::start().await;
+    let id = "00000000-0000-7000-8000-000000000009";
+    let skill = json!({
+        "id": id, "name": "Reviews", "scope": "user", "project_id": null, "group_id": null,
+        "owner": null, "content_sha256": "", "version": 1, "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z", "updated_by": null,
+        "content": "# Reviews\n\n- be kind\t\n",
+    });
+    fake.on(&format!("GET /v1/skills/{id}"), 200, &skill);
+
+    let ran = fake.cynork(&["skills", "get", id]).await;
+
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "# Reviews\n\n- be kind\t\n"), "{ran:?}");
+    assert!(ran.stderr.contains("Reviews"), "{ran:?}");
 }
