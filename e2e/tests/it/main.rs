@@ -24,6 +24,8 @@ mod crashes;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod files;
