@@ -1,6 +1,7 @@
 //! Tokens of agents: issued per handoff or job, presented with every call, revoked at the end.
 
 mod authenticate;
+mod bind;
 mod issue;
 
 use chrono::{DateTime, Utc};

@@ -53,6 +53,8 @@ pub struct ApiToken {
 pub trait SessionStore {
     /// Adds a session.
     async fn session_insert(&mut self, session: &Session) -> Result<(), Error>;
+    /// The session with this id.
+    async fn session_get(&mut self, id: SessionId) -> Result<Option<Session>, Error>;
     /// The session whose access token has this hash.
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error>;
     /// As [`SessionStore::session_by_access`], together with whose it is.
@@ -123,6 +125,11 @@ impl SessionStore for Tx {
             session.created_at,
         ];
         self.execute(sql, params).await.map(drop)
+    }
+
+    async fn session_get(&mut self, id: SessionId) -> Result<Option<Session>, Error> {
+        let sql = "SELECT * FROM refresh_sessions WHERE id = $1";
+        self.row(sql, params![id]).await?.as_ref().map(session).transpose()
     }
 
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {

@@ -41,6 +41,7 @@ mod start_triggers;
 mod state_tools;
 mod steering;
 mod tasks;
+mod token_bindings;
 mod tokens;
 mod tool_calls;
 mod verification;
@@ -317,6 +318,11 @@ on_both_engines! {
     tool_calls {
         tools_are_listed_called_refused_and_put_on_record,
         the_record_of_calls_goes_on_in_one_chain_after_a_restart,
+    }
+    token_bindings {
+        a_token_is_bound_only_to_ids_of_its_user_that_belong_together,
+        ids_of_others_are_rejected_in_the_words_for_ids_that_do_not_exist,
+        calls_are_on_record_with_checked_ids_only,
     }
     job_tokens {
         an_agents_token_ends_when_its_job_is_reported,

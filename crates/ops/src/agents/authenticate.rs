@@ -5,7 +5,7 @@ use cynode_domain::ids::{GroupId, TokenId};
 use cynode_domain::policy::{AgentType, Principal};
 use cynode_store::{AgentTokenStore, Binding, SessionStore, TokenOrigin, Tx, User, UserStore};
 
-use super::{AgentError, AgentIdentity, AgentTokens};
+use super::{AgentError, AgentIdentity, AgentTokens, bind};
 use crate::Caller;
 use crate::groups;
 use crate::tokens::{self, TokenKind};
@@ -56,6 +56,9 @@ async fn of_agent(
     let Some(user) = active(tx.user_get(token.user).await?) else {
         return Ok(None);
     };
+    if !bind::is_consistent(tx, &token).await? {
+        return Ok(None);
+    }
     let end = Some(token.expires_at);
     let user = with_groups(tx, user).await?;
     let known = identity(Principal::Agent(agent), token.id, user, token.binding, end);

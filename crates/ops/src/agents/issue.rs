@@ -4,14 +4,13 @@ use chrono::Duration;
 use cynode_domain::ids::TokenId;
 use cynode_domain::policy::AgentType;
 use cynode_store::{
-    AgentToken, AgentTokenStore, Binding, JobStore, ProjectStore, SettingStore, TaskStore,
-    TokenOrigin, Tx, UserStore,
+    AgentToken, AgentTokenStore, Binding, SettingStore, TokenOrigin, Tx, UserStore,
 };
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken, NewAgentTokenView};
 use cynode_wire::page::{Page, PageQuery};
 use secrecy::ExposeSecret;
 
-use super::{AgentError, AgentTokens};
+use super::{AgentError, AgentTokens, bind};
 use crate::Caller;
 use crate::paging::PageRequest;
 use crate::signals::Topic;
@@ -140,40 +139,12 @@ fn check(request: &IssueAgentToken) -> Result<(), AgentError> {
     if faults.is_empty() { Ok(()) } else { Err(AgentError::Invalid(faults)) }
 }
 
-/// Binds a token to nothing but what its user can see, and fills in what follows from it.
+/// Stores a token with the binding that [`bind::resolve`] has checked and completed.
 async fn insert(tx: &mut Tx, mut token: AgentToken) -> Result<AgentToken, AgentError> {
-    let invalid = |fault: &str| AgentError::Invalid(vec![fault.to_owned()]);
-    let user = tx.user_get(token.user).await?;
-    let user = user.filter(|user| user.is_active);
-    let user = user.ok_or_else(|| invalid("user_id names no active user"))?;
-    let bound = &mut token.binding;
-    if let Some(id) = bound.task {
-        let task = tx.task_get(id).await?;
-        let task = task.filter(|task| task.asked.created_by == user.id);
-        let task = task.ok_or_else(|| invalid("task_id names no task of that user"))?;
-        if bound.project.is_some_and(|project| project != task.asked.project) {
-            return Err(invalid("project_id is not the project of that task"));
-        }
-        bound.project = Some(task.asked.project);
-    } else if let Some(id) = bound.project {
-        let project = tx.project_get(id).await?;
-        if project.is_none_or(|project| project.owner != user.id) {
-            return Err(invalid("project_id names no project of that user"));
-        }
-    }
-    if let Some(id) = bound.job {
-        // Locked: a job that ends meanwhile finds this token and ends it too.
-        let job = tx.job_lock(id).await?;
-        let job = job.filter(|job| bound.task == Some(job.asked.task));
-        let job = job.ok_or_else(|| invalid("job_id names no job of that task"))?;
-        if job.status.is_terminal() {
-            return Err(invalid("job_id names a job that has ended"));
-        }
-        if bound.run.is_some_and(|run| run != job.asked.run) {
-            return Err(invalid("run_id is not the run of that job"));
-        }
-        bound.run = Some(job.asked.run);
-    }
+    let user = tx.user_get(token.user).await?.filter(|user| user.is_active);
+    let user =
+        user.ok_or_else(|| AgentError::Invalid(vec!["user_id names no active user".to_owned()]))?;
+    token.binding = bind::resolve(tx, user.id, token.binding).await?;
     tx.agent_token_insert(&token).await?;
     Ok(token)
 }
