@@ -8,6 +8,7 @@
 
 mod announce;
 mod child;
+mod environment;
 mod fleet;
 mod holder;
 mod keeper;

@@ -8,6 +8,7 @@
 //! Invariant: this is the only crate that reads the environment, the system clock and signals.
 //! It knows nothing of tasks, runs or jobs of the product.
 
+pub mod child_env;
 pub mod clock;
 pub mod config;
 pub mod env;

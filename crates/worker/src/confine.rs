@@ -17,6 +17,7 @@ use std::process::{Command, ExitCode};
 
 use caps::CapSet;
 use cynode_domain::job::Limits;
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
@@ -46,8 +47,12 @@ fn run(plan: &str, answer: &mut File) -> Result<std::convert::Infallible, String
     let declared = if plan.is_interactive { declared()? } else { BTreeMap::new() };
     say(answer, &Confined::Enforced(features)).map_err(because("PID 1 does not listen"))?;
     // The answer's descriptor closes when this succeeds, which tells PID 1 that it did.
-    let error =
-        Command::new(program).args(arguments).env_clear().envs(plan.env).envs(declared).exec();
+    let error = Command::new(program)
+        .args(arguments)
+        .inherit_only(&Allowlist::none())
+        .envs(plan.env)
+        .envs(declared)
+        .exec();
     Err(format!("{program} cannot be started: {error}"))
 }
 

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use cynode_domain::job::Ending;
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -119,8 +120,7 @@ fn start(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
         .arg0(entry::PROCESS_NAME)
         .arg(entry::EXEC)
         .arg(plan)
-        .env_clear()
-        .envs(std::env::var_os(DECLARED).map(|declared| (DECLARED, declared)))
+        .inherit_only(&Allowlist::none().names(&[DECLARED]))
         .current_dir(root::WORKSPACE)
         .stdin(OwnedFd::from(answerer))
         .stdout(Stdio::inherit())

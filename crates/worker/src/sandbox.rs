@@ -16,6 +16,7 @@ use std::thread;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::{Assignment, SandboxLevel};
@@ -146,7 +147,7 @@ impl Sandbox {
             .arg0(entry::PROCESS_NAME)
             .arg(entry::SHIM)
             .arg(dir.path())
-            .env_clear()
+            .inherit_only(&Allowlist::none())
             .current_dir("/")
             // The supervisor holds the lock by this descriptor; ours closes with the command.
             .stdin(lock)

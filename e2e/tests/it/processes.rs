@@ -59,6 +59,28 @@ pub(crate) fn mentioning(directory: &Path) -> Vec<i32> {
     all().into_iter().filter(mentions).collect()
 }
 
+/// A process and its parent.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the state and the parent come behind it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The processes that a process started, directly or through others.
+pub(crate) fn descendants(ancestor: i32) -> Vec<i32> {
+    let descends = |pid: &i32| {
+        let line = std::iter::successors(parent(*pid), |pid| parent(*pid));
+        line.take_while(|pid| *pid > 0).any(|pid| pid == ancestor)
+    };
+    all().into_iter().filter(descends).collect()
+}
+
+/// The environment of a process, as text; nothing of one that has ended or that may not be read.
+pub(crate) fn environment(pid: i32) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Waits, blocking, until nobody mentions `directory`; who still does.
 pub(crate) fn left_after(directory: &Path, within: Duration) -> Vec<i32> {
     let begun = Instant::now();

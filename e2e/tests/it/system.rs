@@ -17,6 +17,18 @@ use crate::programs::{Said, call, cynork};
 /// Long enough for anything on a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
+/// Variables of the operator's shell that are no business of any process of the product.
+const FOREIGN: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "PGPASSWORD",
+    "AWS_SECRET_ACCESS_KEY",
+    "GITHUB_TOKEN",
+    "CYNODE_PRIVATE",
+    "CYNODE_OTHER__PASSWORD",
+];
+/// The value of each of them.
+pub(crate) const FOREIGN_VALUE: &str = "of-the-operators-shell-alone";
+
 /// The line that `up --json` prints.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Announced {
@@ -154,6 +166,9 @@ impl Place {
         command.arg(home.join("data")).arg("--config").arg(home.join("cynode.toml"));
         if let Some(database) = &self.database {
             command.args(["--database-url", &database.url]);
+        }
+        for name in FOREIGN {
+            command.env(name, FOREIGN_VALUE);
         }
         command
     }

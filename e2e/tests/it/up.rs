@@ -6,9 +6,9 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 
-use crate::processes::{eventually, lives, mentioning};
+use crate::processes::{descendants, environment, eventually, lives, mentioning};
 use crate::programs::{Said, call};
-use crate::system::{Database, PATIENCE, System};
+use crate::system::{Database, FOREIGN_VALUE, PATIENCE, System};
 use crate::work::{closed, commands, create};
 
 fn mode(path: &Path) -> u32 {
@@ -32,6 +32,31 @@ async fn up_on_an_empty_directory_announces_a_system_that_works() {
     assert_eq!(system.announced.admin_token_file, system.data_dir().join("admin.token"));
     let said = system.cynork(&["task", "create", "--command", "echo hello", "--wait"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
+}
+
+#[tokio::test]
+async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
+    let system = System::new().await;
+    let supervisor = system.supervisor();
+    let task = create(&system.client, commands(&["sleep 600"])).await;
+    let shim = eventually("a job", PATIENCE, || system.shims().pop()).await;
+    let has_command = || descendants(shim).len() > 1;
+    eventually("its command", PATIENCE, || has_command().then_some(())).await;
+
+    let found = descendants(supervisor);
+
+    let own = environment(supervisor).unwrap();
+    assert!(own.contains(FOREIGN_VALUE), "the supervisor itself has them: {own}");
+    for role in ["orchestrator", "runner", "node", "pma"] {
+        let pid = system.role(role).await;
+        assert!(found.contains(&pid) && environment(pid).is_some(), "{role}: {found:?}");
+    }
+    assert!(found.contains(&shim), "{found:?}");
+    for pid in found {
+        let environment = environment(pid).unwrap_or_default();
+        assert!(!environment.contains(FOREIGN_VALUE), "{pid}: {environment}");
+    }
+    system.client.task_cancel(&task.to_string()).await.unwrap();
 }
 
 #[tokio::test]

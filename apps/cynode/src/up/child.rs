@@ -6,12 +6,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
+use cynode_runtime::child_env::ChildEnv as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout_at};
 
-use super::log;
+use super::{environment, log};
 use crate::role::{BAD_SETTING, SUPERVISED};
 
 /// How to start a child: the same executable in another role.
@@ -35,6 +36,7 @@ impl Role {
         let log = log::open(&self.log)?;
         Command::new(&self.executable)
             .args((self.args)())
+            .inherit_only(&environment::of_role(self.name))
             .env(SUPERVISED, std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -11,6 +11,7 @@ use std::process::Stdio;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_wire::nodes::Assignment;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -101,7 +102,7 @@ impl Sandbox {
             .arg0(entry::PROCESS_NAME)
             .arg(entry::HOST)
             .arg(dir.path())
-            .env_clear()
+            .inherit_only(&Allowlist::none())
             .env(DECLARED, declared)
             .current_dir("/")
             .stdin(Stdio::piped())

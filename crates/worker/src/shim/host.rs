@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use cynode_domain::job::Ending;
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{Mode, umask};
@@ -50,8 +51,7 @@ fn run(dir: &JobDir) -> Result<Ending, String> {
         .arg0(entry::PROCESS_NAME)
         .arg(entry::INIT)
         .arg(dir.path())
-        .env_clear()
-        .envs(std::env::var_os(DECLARED).map(|declared| (DECLARED, declared)))
+        .inherit_only(&Allowlist::none().names(&[DECLARED]))
         .stdin(OwnedFd::from(reporter))
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())

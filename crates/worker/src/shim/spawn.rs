@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_wire::jobs::Stream;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
@@ -83,7 +84,7 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Sup
         .arg0(entry::PROCESS_NAME)
         .arg(entry::INIT)
         .arg(dir.path())
-        .env_clear()
+        .inherit_only(&Allowlist::none())
         .stdin(OwnedFd::from(reporter))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
