@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_ops::access::Explain;
+use cynode_ops::access::{Audience, Explain};
 use cynode_wire::tools::{ExplainView, StageVerdict, StageView};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -35,12 +35,21 @@ impl Explain for Gateway {
         identity: &Identity,
         tool: &str,
         arguments: Option<&Value>,
+        audience: Audience,
     ) -> ExplainView {
         let snapshot = self.inner.snapshot();
+        let known = pipeline::known(&snapshot, tool).and_then(|found| match audience {
+            Audience::Caller if pipeline::is_concealed(found, identity) => {
+                Err(pipeline::unknown_tool(tool))
+            }
+            _ => Ok(found),
+        });
+        let mut in_advance = Ok(());
         let mut stages =
             vec![view(Stage::Authenticate, &Ok(format!("a {} caller", identity.agent)))];
-        match pipeline::known(&snapshot, tool) {
+        match known {
             Ok(tool) => {
+                in_advance = pipeline::rules_in_advance(tool, identity);
                 stages.push(view(Stage::Known, &Ok(format!("\"{}\" exists", tool.name))));
                 stages.extend(static_stages(&snapshot, tool, identity));
                 stages.extend(self.inner.late_stages(tool, identity, arguments).await);
@@ -50,10 +59,12 @@ impl Explain for Gateway {
                 stages.extend(rest_after(Stage::Known).map(not_asked));
             }
         }
-        let refused_by = stages
-            .iter()
-            .find(|stage| stage.verdict == StageVerdict::Refuse)
-            .map(|stage| stage.stage);
+        let refuses = |stage: &&StageView| stage.verdict == StageVerdict::Refuse;
+        let refused_by = stages.iter().find(refuses).map(|stage| match in_advance {
+            // A call does not get as far as its arguments.
+            Err(_) if stage.stage >= Stage::Arguments => Stage::Rules,
+            _ => stage.stage,
+        });
         ExplainView { allowed: refused_by.is_none(), refused_by, stages }
     }
 }

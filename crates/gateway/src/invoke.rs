@@ -89,7 +89,8 @@ impl Inner {
                 let setting = Setting { task: call.who.task, project: call.who.project };
                 let server = server.unwrap_or_else(|| "unknown".to_owned());
                 let record = record(call, &canonical, server, setting);
-                request(call, record).refuse(self, denial).await
+                let shown = pipeline::conceal(&snapshot, &call.who, &canonical, denial.clone());
+                request(call, record).refuse(self, &denial, shown).await
             }
         }
     }
@@ -103,6 +104,7 @@ impl Inner {
         arguments: Option<&RawValue>,
     ) -> Result<Admitted, Denial> {
         let tool = Arc::clone(pipeline::reach(snapshot, who, name)?);
+        pipeline::rules_in_advance(&tool, who)?;
         let max_bytes = self.options.max_request_bytes;
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
         let setting = self.judge_context(&tool, who, &arguments).await?;
@@ -128,7 +130,7 @@ impl Inner {
         let record = record(call, &tool.name, server_of(tool), admitted.setting);
         let request = request(call, record);
         if let Some(denial) = tool.server.as_ref().and_then(|server| self.rests(server)) {
-            return request.refuse(self, denial).await;
+            return request.refuse(self, &denial.clone(), denial).await;
         }
         let at_most = Some(self.options.call_timeout());
         let acting = self.act(call, admitted, client, cancel.clone());

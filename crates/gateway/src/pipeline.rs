@@ -1,8 +1,10 @@
 //! The decision about a tool call: stages in a fixed order, each pure, each refusal named.
 //!
-//! Start at [`reach`], then [`arguments::check`], [`context::ids`], [`context::check`] and
-//! [`rules`]: that is the order in which `crate::invoke` asks them. A list asks [`is_visible`],
-//! which is the same without arguments; an explanation asks all of them and stops nowhere.
+//! Start at [`reach`], then [`rules_in_advance`], [`arguments::check`], [`context::ids`],
+//! [`context::check`] and [`rules`]: that is the order in which `crate::invoke` asks them. A list asks
+//! [`is_visible`], which is the same without arguments; an explanation asks all of them and stops
+//! nowhere. What a caller is told of a denial, [`conceal`] decides: tools of installed servers are
+//! private, and a caller without permission is answered as if they did not exist.
 //!
 //! Invariant: nothing here performs I/O. What must be looked up is named by one stage
 //! ([`context::needed`]) and judged by the next, so that a second implementation can be compared
@@ -15,11 +17,11 @@ pub mod hosts;
 use std::sync::Arc;
 
 use cynode_domain::ids::{ProjectId, RuleId, TaskId};
-use cynode_domain::policy::rules::{Access, INVOKE, TOOL, Verdict, evaluate};
-use cynode_domain::policy::{ErrorKind, Stage, allowlist};
+use cynode_domain::policy::rules::{Access, INVOKE, Rule, Subject, TOOL, Verdict, evaluate};
+use cynode_domain::policy::{Effect, ErrorKind, Stage, ToolScope, allowlist};
 
 use crate::identity::Identity;
-use crate::snapshot::{Server, Snapshot, Tool};
+use crate::snapshot::{ScopedIds, Server, Snapshot, Tool};
 
 /// Why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,10 +66,27 @@ pub fn reach<'s>(
 
 /// Whether the tool exists.
 pub fn known<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Arc<Tool>, Denial> {
-    snapshot.tool(name).ok_or_else(|| {
-        let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
-        Denial::new(Stage::Known, ErrorKind::NotFound, format!("there is no tool \"{shown}\""))
-    })
+    snapshot.tool(name).ok_or_else(|| unknown_tool(name))
+}
+
+/// What is told of a tool that does not exist.
+pub fn unknown_tool(name: &str) -> Denial {
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+    Denial::new(Stage::Known, ErrorKind::NotFound, format!("there is no tool \"{shown}\""))
+}
+
+/// The denial as the caller is told it. A tool of an installed server is private: a caller whom its
+/// scope or the rules do not let through is told what is told of a tool that does not exist.
+pub fn conceal(snapshot: &Snapshot, who: &Identity, name: &str, denial: Denial) -> Denial {
+    match snapshot.tool(name) {
+        Some(tool) if is_concealed(tool, who) => unknown_tool(name),
+        _ => denial,
+    }
+}
+
+/// Whether the caller may not learn that the tool exists.
+pub fn is_concealed(tool: &Tool, who: &Identity) -> bool {
+    tool.server.is_some() && (in_scope(tool, who).is_err() || rules(tool, who, bound(who)).is_err())
 }
 
 /// Whether the tool and its server are turned on.
@@ -97,11 +116,19 @@ pub fn reviewed(tool: &Tool) -> Result<(), Denial> {
 /// Whether the caller's role may ever reach the tool. Tools of installed servers are on no
 /// allowlist; for them scope, switch and rules decide.
 pub fn allowlisted(tool: &Tool, who: &Identity) -> Result<(), Denial> {
-    if tool.server.is_some() || allowlist::is_allowlisted(who.agent, &tool.name) {
+    let refuse =
+        |text: String| Err(Denial::new(Stage::Allowlist, ErrorKind::AgentAllowlistDenied, text));
+    if tool.server.is_some() {
         return Ok(());
     }
-    let text = format!("\"{}\" is not among the tools of a {} caller", tool.name, who.agent);
-    Err(Denial::new(Stage::Allowlist, ErrorKind::AgentAllowlistDenied, text))
+    if !allowlist::is_allowlisted(who.agent, &tool.name) {
+        let text = format!("\"{}\" is not among the tools of a {} caller", tool.name, who.agent);
+        return refuse(text);
+    }
+    if who.task.is_some() && allowlist::is_beyond_a_task(&tool.name) {
+        return refuse(format!("\"{}\" is not for a token that is bound to a task", tool.name));
+    }
+    Ok(())
 }
 
 /// Whether the tool may be called from where the caller is.
@@ -131,10 +158,44 @@ pub fn rules(tool: &Tool, who: &Identity, setting: Setting) -> Result<RuleId, De
     judge(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
 }
 
+/// What the rules say before the arguments are read. Denies what no arguments could make allowed, so
+/// that the shape of the arguments is not described to a caller who may not make the call.
+pub fn rules_in_advance(tool: &Tool, who: &Identity) -> Result<(), Denial> {
+    let setting = bound(who);
+    let is_bound = who.task.is_some() && who.project.is_some();
+    if is_bound || tool.scoped == ScopedIds::default() {
+        // The arguments name no task and no project beyond those of the token.
+        return rules(tool, who, setting).map(drop);
+    }
+    let access = access(who, setting, &tool.name);
+    let all = || tool.rules.iter().map(AsRef::as_ref);
+    let denying = all().filter(|rule: &&Rule| rule.effect == Effect::Deny);
+    let denied = evaluate(denying, &access);
+    if matches!(denied, Verdict::Denied(_)) {
+        return judge(denied, &tool.name).map(drop);
+    }
+    // The arguments may name the project or the task that a rule is about.
+    let could_allow = |rule: &Rule| {
+        let named = match rule.subject {
+            Subject::Project(project) if setting.project.is_none() => {
+                Access { project: Some(project), ..access }
+            }
+            Subject::Task(task) if setting.task.is_none() => Access { task: Some(task), ..access },
+            _ => access,
+        };
+        rule.effect == Effect::Allow && rule.covers(&named)
+    };
+    if all().any(could_allow) { Ok(()) } else { judge(Verdict::Unmentioned, &tool.name).map(drop) }
+}
+
 /// Whether a list shows the tool: every stage that needs no arguments agrees.
 pub fn is_visible(snapshot: &Snapshot, who: &Identity, tool: &Tool) -> bool {
-    let setting = Setting { task: who.task, project: who.project };
-    reach(snapshot, who, &tool.name).is_ok() && rules(tool, who, setting).is_ok()
+    reach(snapshot, who, &tool.name).is_ok() && rules(tool, who, bound(who)).is_ok()
+}
+
+/// The task and project of the token.
+fn bound(who: &Identity) -> Setting {
+    Setting { task: who.task, project: who.project }
 }
 
 /// Whether the caller may use what a server offers beside tools: `feature` is the method. Rules see
@@ -146,29 +207,51 @@ pub fn reach_server(
     slug: &str,
     feature: &str,
 ) -> Result<Arc<Server>, Denial> {
-    let name = format!("{slug}.{feature}");
-    let server = snapshot
-        .server(slug)
-        .ok_or_else(|| Denial::new(Stage::Known, ErrorKind::NotFound, "there is no such server"))?;
+    let server = snapshot.server(slug).ok_or_else(unknown_server)?;
     if !server.is_enabled {
         let text = format!("the server \"{slug}\" is turned off");
         return Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     }
+    server_permits(snapshot, who, server, feature)?;
+    Ok(Arc::clone(server))
+}
+
+/// Whether scope and rules let the caller use a feature of a server.
+fn server_permits(
+    snapshot: &Snapshot,
+    who: &Identity,
+    server: &Server,
+    feature: &str,
+) -> Result<(), Denial> {
+    let slug = &server.slug;
     // A server is where its tools are; one without tools is on the side of the project manager.
     let mut tools = snapshot.tools_of(server.id).peekable();
     let is_in_scope = if tools.peek().is_some() {
         tools.any(|tool| tool.scope.admits(who.agent))
     } else {
-        cynode_domain::policy::ToolScope::Pm.admits(who.agent)
+        ToolScope::Pm.admits(who.agent)
     };
     if !is_in_scope {
         let text = format!("no tool of \"{slug}\" is for a {} caller", who.agent);
         return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
-    let setting = Setting { task: who.task, project: who.project };
-    let access = access(who, setting, &name);
-    judge(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name)?;
-    Ok(Arc::clone(server))
+    let name = format!("{slug}.{feature}");
+    let access = access(who, bound(who), &name);
+    judge(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
+}
+
+fn unknown_server() -> Denial {
+    Denial::new(Stage::Known, ErrorKind::NotFound, "there is no such server")
+}
+
+/// The denial as the caller is told it: a server of which the caller may use nothing is answered as
+/// one that does not exist.
+pub fn conceal_server(snapshot: &Snapshot, who: &Identity, slug: &str, denial: Denial) -> Denial {
+    let is_known = |server: &Arc<Server>| {
+        snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, who))
+            || server_permits(snapshot, who, server, "initialize").is_ok()
+    };
+    if snapshot.server(slug).is_some_and(is_known) { denial } else { unknown_server() }
 }
 
 /// Whether the caller may speak with a server at all: there is something of it that they may use.

@@ -84,8 +84,8 @@ impl From<UpstreamError> for Failure {
 }
 
 impl Request<'_> {
-    /// Puts the refusal on record and words it for the caller.
-    pub(crate) async fn refuse(self, inner: &Inner, denial: Denial) -> String {
+    /// Puts the refusal on record as it is, and words it for the caller as `shown`.
+    pub(crate) async fn refuse(self, inner: &Inner, denial: &Denial, shown: Denial) -> String {
         if let Some(record) = self.record {
             let name = record.tool.as_str();
             debug!(tool.name = name, stage = %denial.stage, "{name} refused: {}", denial.message);
@@ -97,7 +97,7 @@ impl Request<'_> {
                 return unrecorded(self.call, &fault);
             }
         }
-        self.form.refused(self.call, denial)
+        self.form.refused(self.call, shown)
     }
 
     /// Records, acts, records, and gives the whole response.

@@ -79,7 +79,8 @@ impl Inner {
     ) -> String {
         let slug = call.face.as_deref().unwrap_or_default();
         let name = format!("{slug}.{method}");
-        let admitted = pipeline::reach_server(&self.snapshot(), &call.who, slug, method)
+        let snapshot = self.snapshot();
+        let admitted = pipeline::reach_server(&snapshot, &call.who, slug, method)
             .and_then(|server| self.rests(&server).map_or(Ok(server), Err));
         let setting = Setting { task: call.who.task, project: call.who.project };
         let record =
@@ -87,7 +88,10 @@ impl Inner {
         let request = Request { call, form: Form::Code, record };
         let server = match admitted {
             Ok(server) => server,
-            Err(denial) => return request.refuse(self, denial).await,
+            Err(denial) => {
+                let shown = pipeline::conceal_server(&snapshot, &call.who, slug, denial.clone());
+                return request.refuse(self, &denial, shown).await;
+            }
         };
         // A subscription lasts as long as its client listens.
         let at_most = (method != "subscriptions/listen").then(|| self.options.call_timeout());
@@ -117,7 +121,8 @@ impl Inner {
         let Visitor { who, slug, session, listener } = visitor;
         let snapshot = self.snapshot_with(|known| known.server(slug).is_some()).await;
         let server = pipeline::may_open(&snapshot, who, slug)
-            .map_err(|denial| RpcError::new(DENIED, denial.message))?;
+            .map_err(|denial| pipeline::conceal_server(&snapshot, who, slug, denial))
+            .map_err(|shown| RpcError::new(DENIED, shown.message))?;
         let upstream = self
             .upstreams
             .open(server.id, session, listener)

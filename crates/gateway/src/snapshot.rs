@@ -95,7 +95,7 @@ pub struct Tool {
 /// Which scoped ids a tool's arguments may hold. Tools of installed servers have none: what they
 /// call `task_id` is not ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four kinds of ids, each there or not")]
+#[expect(clippy::struct_excessive_bools, reason = "five kinds of ids, each there or not")]
 pub struct ScopedIds {
     /// `task_id`
     pub task: bool,
@@ -105,6 +105,8 @@ pub struct ScopedIds {
     pub run: bool,
     /// `project_id`
     pub project: bool,
+    /// `scope_id`, of the kind that `scope_type` says
+    pub scope: bool,
 }
 
 /// An installed server.
@@ -265,6 +267,7 @@ fn scoped(schema: &Value) -> ScopedIds {
         job: has("job_id"),
         run: has("run_id"),
         project: has("project_id"),
+        scope: has("scope_type") && has("scope_id"),
     }
 }
 
@@ -336,7 +339,7 @@ mod tests {
         let snapshot =
             Snapshot::build(World { tools: vec![row("a", None, &schema)], ..World::default() });
 
-        let expected = ScopedIds { task: true, job: true, run: false, project: false };
+        let expected = ScopedIds { task: true, job: true, ..ScopedIds::default() };
         assert_eq!(snapshot.tool("a").unwrap().scoped, expected);
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::Caller;
 use crate::agents::{AgentIdentity, identity, with_groups};
 use crate::tasks::{self, TaskError};
+use crate::tools;
 
 /// What decides tool calls, asked without calling. The gateway is the one that knows.
 #[async_trait]
@@ -23,7 +24,17 @@ pub trait Explain: Send + Sync {
         identity: &AgentIdentity,
         tool: &str,
         arguments: Option<&Value>,
+        audience: Audience,
     ) -> ExplainView;
+}
+
+/// Who reads an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// A person who can look the tool up in the registry: reads what each stage says.
+    Registry,
+    /// A person who cannot: reads of a tool that the caller may not use what a call would be answered.
+    Caller,
 }
 
 /// Why access was not explained.
@@ -63,8 +74,8 @@ impl Access {
         request: ExplainAccess,
     ) -> Result<ExplainView, AccessError> {
         let (asking, agent) = (caller.clone(), request.caller);
-        let (user, task) = (request.user, request.task);
-        let who = self
+        let (user, task, tool) = (request.user, request.task, request.tool.clone());
+        let (who, audience) = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
@@ -88,11 +99,16 @@ impl Access {
                             (Some(task.asked.id), Some(task.asked.project));
                     }
                     let user = with_groups(tx, user).await?;
+                    let audience = match tools::is_seen(tx, &asking, &tool).await? {
+                        true => Audience::Registry,
+                        false => Audience::Caller,
+                    };
                     // No such token exists; the id only fills the place.
-                    Ok(identity(agent, TokenId::generate(), user, bound, None))
+                    Ok((identity(agent, TokenId::generate(), user, bound, None), audience))
                 })
             })
             .await?;
-        Ok(self.decider.explain(&who, &request.tool, request.arguments.as_ref()).await)
+        let arguments = request.arguments.as_ref();
+        Ok(self.decider.explain(&who, &request.tool, arguments, audience).await)
     }
 }

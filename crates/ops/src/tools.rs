@@ -17,6 +17,8 @@ use cynode_store::{RuleStore, ServerStore, SettingStore, Store, ToolStore, Tx};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub(crate) use manage::is_seen;
+
 pub use cynode_store::{Definition, McpServer, McpTool, ServerTransport};
 
 use crate::signals::{Listener, Topic};

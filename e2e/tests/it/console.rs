@@ -131,7 +131,7 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     let (client, token) = user;
     assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
     let arguments = json!({ "text": "hello" });
-    assert_eq!(refused_by(&system, &token, "mine.echo", arguments).await, "scope");
+    assert_eq!(refused_by(&system, &token, "mine.echo", arguments).await, "known");
     let controls =
         "return document.querySelectorAll('[role=switch], [data-tool^=\"node.\"] select').length";
     browser.click("#pages a[href='#/tools']").await;

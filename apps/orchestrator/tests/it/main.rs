@@ -347,6 +347,7 @@ on_both_engines! {
     state_tools {
         preferences_are_written_by_version_and_resolved_by_scope,
         an_analyst_reads_the_preferences_of_its_own_task_only,
+        a_token_of_one_task_lists_that_task_and_changes_no_skill,
         an_agent_keeps_notes_until_its_job_ends,
         skill_tools_are_for_those_whom_the_gateway_permits_and_on_record,
         skills_are_scanned_kept_and_read,

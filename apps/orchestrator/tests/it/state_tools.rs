@@ -77,7 +77,7 @@ pub(crate) async fn preferences_are_written_by_version_and_resolved_by_scope(har
     assert_eq!((&own["version"], &own["scope_type"]), (&json!(1), &json!("user")));
     assert_eq!(again, pair("invoke", "conflict"));
     assert_eq!(of_system, pair("invoke", "forbidden"));
-    assert_eq!(of_group, pair("invoke", "forbidden"));
+    assert_eq!(of_group, pair("context", "context_mismatch"));
     assert_eq!(stale, pair("invoke", "conflict"));
     assert_eq!(mistyped, pair("invoke", "invalid_arguments"));
     assert_eq!(effective["effective"]["output.summary_style"], "detailed");
@@ -100,12 +100,38 @@ pub(crate) async fn an_analyst_reads_the_preferences_of_its_own_task_only(harnes
 
     assert_eq!(pa.call("db.preference.list", list(own.id)).await["items"], json!([]));
     let of_other = refusal(&pa, "db.preference.list", list(other.id)).await;
-    assert_eq!(of_other, pair("invoke", "forbidden"));
+    assert_eq!(of_other, pair("context", "context_mismatch"));
     let effective = refusal(&pa, "db.preference.effective", json!({ "task_id": other.id })).await;
     assert_eq!(effective, pair("context", "context_mismatch"));
     let written = json!({ "scope_type": "user", "key": "a", "value": 1, "value_type": "number" });
     let written = refusal(&pa, "db.preference.create", written).await;
     assert_eq!(written, pair("allowlist", "agent_allowlist_denied"));
+}
+
+pub(crate) async fn a_token_of_one_task_lists_that_task_and_changes_no_skill(harness: Harness) {
+    let (own, other) = (harness.task().await, harness.task().await);
+    let skill = pm(&harness).await.call("skills.create", json!({ "content": "# Wash" })).await;
+    let binding = BindingView { task_id: Some(own.id), ..BindingView::default() };
+    for agent in [AgentType::Pm, AgentType::Pa] {
+        let agent = bound(&harness, agent, binding).await;
+
+        let listed = agent.call("db.task.list", json!({})).await;
+        let running = agent.call("db.task.list", json!({ "status": "running" })).await;
+
+        let ids: Vec<_> = listed["items"].as_array().unwrap().iter().map(|t| &t["id"]).collect();
+        assert_eq!(ids, [&json!(own.id)], "{}", other.id);
+        assert_eq!(running["items"], json!([]));
+        for (tool, arguments) in [
+            ("skills.create", json!({ "content": "# Cut" })),
+            ("skills.update", json!({ "skill_id": skill["id"], "content": "# Cut" })),
+            ("skills.delete", json!({ "skill_id": skill["id"] })),
+        ] {
+            let refused = refusal(&agent, tool, arguments).await;
+            assert_eq!(refused, pair("allowlist", "agent_allowlist_denied"), "{tool}");
+        }
+        let read = agent.call("skills.get", json!({ "skill_id": skill["id"] })).await;
+        assert_eq!(read["content"], "# Wash");
+    }
 }
 
 pub(crate) async fn an_agent_keeps_notes_until_its_job_ends(harness: Harness) {

@@ -138,6 +138,10 @@ const SANDBOX: &[&str] = &[
 /// installation. Reaching the network is an administrator's decision.
 const OUTWARD: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
 
+/// Tools that change what outlives a task and is shared by all of a user's tasks. A token that is bound
+/// to one task reaches none of them.
+const BEYOND_A_TASK: &[&str] = &["skills.create", "skills.update", "skills.delete"];
+
 /// The patterns that bound `caller`.
 pub const fn patterns(caller: Principal) -> &'static [&'static str] {
     match caller {
@@ -151,6 +155,11 @@ pub const fn patterns(caller: Principal) -> &'static [&'static str] {
 /// Whether `caller` may ever reach the built-in `tool`.
 pub fn is_allowlisted(caller: Principal, tool: &str) -> bool {
     patterns(caller).iter().any(|pattern| matches(pattern, tool))
+}
+
+/// Whether no token that is bound to a task reaches the built-in `tool`.
+pub fn is_beyond_a_task(tool: &str) -> bool {
+    BEYOND_A_TASK.contains(&tool)
 }
 
 /// The patterns that a new installation allows to `caller`.

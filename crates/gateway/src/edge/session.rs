@@ -76,7 +76,8 @@ async fn open(
     let inner = &knock.gateway.inner;
     let snapshot = inner.snapshot_with(|known| known.server(slug).is_some()).await;
     let server = pipeline::may_open(&snapshot, &knock.who, slug)
-        .map_err(|denial| RpcError::new(INVALID_REQUEST, denial.message))?;
+        .map_err(|denial| pipeline::conceal_server(&snapshot, &knock.who, slug, denial))
+        .map_err(|shown| RpcError::new(INVALID_REQUEST, shown.message))?;
     let upstream = inner
         .upstreams
         .open(server.id, key, Arc::new(listener))

@@ -3,7 +3,7 @@
 //! An id that the token is bound to needs no looking up: it must be that one. Any other is looked up
 //! and must exist, be visible to the user, and fit the ids beside it.
 
-use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
+use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, TaskId, UserId};
 use cynode_domain::policy::{ErrorKind, Stage};
 use serde_json::Value;
 
@@ -22,6 +22,10 @@ pub struct CallIds {
     pub run: Option<RunId>,
     /// `project_id`
     pub project: Option<ProjectId>,
+    /// `scope_id` of a user
+    pub user: Option<UserId>,
+    /// `scope_id` of a group
+    pub group: Option<GroupId>,
 }
 
 /// What must be looked up before the context can be judged.
@@ -59,12 +63,22 @@ pub struct Facts {
 
 /// Reads the ids that a tool's arguments may hold.
 pub fn ids(scoped: ScopedIds, arguments: &Value) -> Result<CallIds, Denial> {
-    Ok(CallIds {
+    let mut ids = CallIds {
         task: read(scoped.task, arguments, "task_id")?,
         job: read(scoped.job, arguments, "job_id")?,
         run: read(scoped.run, arguments, "run_id")?,
         project: read(scoped.project, arguments, "project_id")?,
-    })
+        ..CallIds::default()
+    };
+    // A scope is one of the ids above under another name. The schema admits no other kinds.
+    match arguments.get("scope_type").and_then(Value::as_str).filter(|_| scoped.scope) {
+        Some("task") => ids.task = read(true, arguments, "scope_id")?,
+        Some("project") => ids.project = read(true, arguments, "scope_id")?,
+        Some("user") => ids.user = read(true, arguments, "scope_id")?,
+        Some("group") => ids.group = read(true, arguments, "scope_id")?,
+        _ => {}
+    }
+    Ok(ids)
 }
 
 fn read<Id: std::str::FromStr>(
@@ -104,6 +118,13 @@ pub fn check(who: &Identity, ids: &CallIds, facts: &Facts) -> Result<Setting, De
     same("job_id", ids.job, who.job)?;
     same("run_id", ids.run, who.run)?;
     same("project_id", ids.project, who.project)?;
+    // Administrators manage what belongs to others; their agents do not.
+    if !who.caller.is_admin {
+        same("scope_id", ids.user, Some(who.user))?;
+        if ids.group.is_some_and(|group| !who.groups.contains(&group)) {
+            return Err(refusal("scope_id names no group of this caller"));
+        }
+    }
     let needed = needed(who, ids);
     let mut setting = Setting { task: ids.task.or(who.task), project: ids.project.or(who.project) };
     if needed.project.is_some() && facts.project != needed.project {

@@ -7,7 +7,7 @@ use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::Rule;
 use cynode_gateway::snapshot::World;
-use cynode_ops::access::Explain as _;
+use cynode_ops::access::{Audience, Explain as _};
 use serde_json::{Value, json};
 
 use crate::backend::{Entry, rule};
@@ -119,7 +119,8 @@ async fn an_explanation_tells_that_the_host_is_refused() {
     let who = harness.backend.tokens.lock().unwrap()["pm"].clone();
     let arguments = json!({ "task_id": task, "url": "https://docs.example/x" });
 
-    let explained = harness.gateway.explain(&who, "web.fetch", Some(&arguments)).await;
+    let explained =
+        harness.gateway.explain(&who, "web.fetch", Some(&arguments), Audience::Registry).await;
 
     assert_eq!(explained.refused_by.map(|stage| stage.to_string()).as_deref(), Some("rules"));
 }

@@ -147,6 +147,17 @@ fn sees(caller: &Caller, tool: &McpTool, servers: &Servers) -> bool {
     }
 }
 
+/// Whether the caller can look a tool of this name up.
+pub(crate) async fn is_seen(
+    tx: &mut Tx,
+    caller: &Caller,
+    name: &str,
+) -> Result<bool, cynode_store::Error> {
+    let servers = tx.server_list().await?.into_iter().map(|server| (server.id, server)).collect();
+    let tool = tx.tool_by_name(name).await?;
+    Ok(tool.is_some_and(|tool| sees(caller, &tool, &servers)))
+}
+
 async fn find(tx: &mut Tx, caller: &Caller, name: &str) -> Result<(McpTool, Servers), ToolError> {
     let servers = servers(tx).await?;
     let tool = tx.tool_by_name(name).await?;

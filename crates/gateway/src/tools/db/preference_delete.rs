@@ -40,7 +40,6 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key, expected_version, reason } = read(arguments)?;
-    scope.check(&context).await?;
     let removed = RemovePreference { expected_version, reason };
     let wanted = scope.key(key.clone());
     context.services.preferences.remove(&context.who.caller, wanted, removed).await?;

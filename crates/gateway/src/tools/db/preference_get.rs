@@ -37,7 +37,6 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key } = read(arguments)?;
-    scope.check(&context).await?;
     let wanted = scope.key(key);
     show(context.services.preferences.get(&context.who.caller, wanted).await?)
 }

@@ -40,7 +40,6 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key_prefix, limit, cursor } = read(arguments)?;
-    scope.check(&context).await?;
     let (prefix, page) = (key_prefix.unwrap_or_default(), PageQuery { limit, cursor });
     let wanted = (scope.scope_type, scope.scope_id);
     show(context.services.preferences.list(&context.who.caller, wanted, &prefix, &page).await?)

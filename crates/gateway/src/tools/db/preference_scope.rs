@@ -1,6 +1,5 @@
 //! What the tools for preferences have in common.
 
-use cynode_domain::policy::ErrorKind;
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use serde::Deserialize;
@@ -8,9 +7,8 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::tools::schema::{cursor, limit, text};
-use crate::tools::{ToolContext, ToolFault};
 
-/// Whom a preference is for.
+/// Whom a preference is for. The context stage has checked that the caller may name it.
 #[derive(Deserialize)]
 pub(super) struct Scoped {
     pub(super) scope_type: ScopeKind,
@@ -18,27 +16,6 @@ pub(super) struct Scoped {
 }
 
 impl Scoped {
-    /// Refuses a task or project beside the one that the caller is bound to; what else the caller
-    /// may see, the operation decides.
-    pub(super) async fn check(&self, context: &ToolContext) -> Result<(), ToolFault> {
-        let who = &context.who;
-        let bound_task = who.task.map(Uuid::from);
-        let bound_project = who.project.map(Uuid::from);
-        let is_within = match (self.scope_type, self.scope_id) {
-            (ScopeKind::Task, Some(task)) if bound_task.is_some() => bound_task == Some(task),
-            (ScopeKind::Task, Some(task)) if bound_project.is_some() => {
-                let task = context.services.tasks.get(&who.caller, &task.to_string()).await?;
-                bound_project == Some(task.project_id.into())
-            }
-            (ScopeKind::Project, id) => bound_project.is_none() || id == bound_project,
-            (ScopeKind::System | ScopeKind::Group | ScopeKind::User | ScopeKind::Task, _) => true,
-        };
-        if is_within {
-            return Ok(());
-        }
-        Err(ToolFault::new(ErrorKind::Forbidden, "scope_id is not what this token is bound to"))
-    }
-
     /// The preference of this scope for `key`.
     pub(super) fn key(&self, key: String) -> PreferenceKey {
         PreferenceKey { scope_type: self.scope_type, scope_id: self.scope_id, key }

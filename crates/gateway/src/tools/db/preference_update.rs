@@ -42,7 +42,6 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key, written } = read(arguments)?;
-    scope.check(&context).await?;
     let (wanted, caller) = (scope.key(key), &context.who.caller);
     show(context.services.preferences.update(caller, wanted, written.into()).await?)
 }

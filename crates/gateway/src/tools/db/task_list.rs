@@ -1,6 +1,6 @@
 //! `db.task.list`
 
-use cynode_domain::policy::{Principal, ToolScope};
+use cynode_domain::policy::ToolScope;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::tasks::TaskQuery;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 pub(crate) const TOOL: Builtin = Builtin {
     name: "db.task.list",
     title: "List tasks",
-    description: "Tasks of the user, newest first; of one project where the caller is bound to one.",
+    description: "Tasks of the user, newest first; of one project where the caller is bound to one, and the one task where it is bound to a task.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
     input,
@@ -46,10 +46,12 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { status, limit, cursor } = read(arguments)?;
-    if let (Principal::PA, Some(task)) = (context.who.agent, context.who.task) {
-        // An analyst has authority over one task: of others it does not even learn the names.
+    if let Some(task) = context.who.task {
+        // A token of one task does not even learn the names of others.
         let own = context.services.tasks.get(&context.who.caller, &task.to_string()).await?;
-        return Ok(json!({ "items": [show(own)?] }));
+        let is_wanted = status.is_none_or(|status| status == own.status);
+        let items = if is_wanted { vec![show(own)?] } else { vec![] };
+        return Ok(json!({ "items": items }));
     }
     // The context stage has judged project_id; a bound caller sees its own project only.
     let project = context.setting.project.map(|project| project.to_string());

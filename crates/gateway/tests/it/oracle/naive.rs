@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::plain::{Plain, PlainRule};
+use super::plain::{Plain, PlainRule, Small};
 
 /// The whole decision, read from top to bottom. Answers the stage that refuses.
 #[expect(clippy::too_many_lines, reason = "its worth is that it is read in one piece")]
@@ -41,6 +41,21 @@ pub(super) fn oracle(w: &Plain) -> Result<(), &'static str> {
     }
     if w.tool == "sandbox.allowed_images.add" && w.setting != Some(Value::Bool(true)) {
         return Err("setting");
+    }
+    // What no arguments could make allowed is refused before they are read.
+    let bound = (w.bound_task, w.bound_project);
+    let is_denied = |rule: &PlainRule| !rule.allows && covers(w, rule, bound);
+    let could_allow = |rule: &PlainRule| {
+        let may_name = !installed;
+        let named = match rule.subject {
+            ("task", id) if may_name && w.bound_task.is_none() => (Some(id), w.bound_project),
+            ("project", id) if may_name && w.bound_project.is_none() => (w.bound_task, Some(id)),
+            _ => bound,
+        };
+        rule.allows && covers(w, rule, named)
+    };
+    if w.rules.iter().any(is_denied) || !w.rules.iter().any(could_allow) {
+        return Err("rules");
     }
     let argument =
         |name: &str| w.arguments.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
@@ -107,28 +122,30 @@ pub(super) fn oracle(w: &Plain) -> Result<(), &'static str> {
             }
         }
     }
-    let covers = |rule: &PlainRule| {
-        let subject = match rule.subject {
-            ("system", _) => true,
-            ("user", id) => w.user == id,
-            ("group", id) => w.group == Some(id),
-            ("project", id) => project == Some(id),
-            ("task", id) => task == Some(id),
-            (agent, _) => w.caller == agent,
-        };
-        let pattern = match rule.pattern.strip_suffix('*') {
-            Some(prefix) => w.tool.starts_with(prefix),
-            None => w.tool == rule.pattern,
-        };
-        subject
-            && pattern
-            && (rule.only.is_empty() || rule.only.contains(&w.caller))
-            && rule.action == "mcp.tool.invoke"
-            && rule.kind == "mcp.tool"
-    };
-    let covering: Vec<_> = w.rules.iter().filter(|rule| covers(rule)).collect();
+    let covering: Vec<_> = w.rules.iter().filter(|rule| covers(w, rule, (task, project))).collect();
     if covering.is_empty() || covering.iter().any(|rule| !rule.allows) {
         return Err("rules");
     }
     Ok(())
+}
+
+/// Whether a rule is about a call for this task and project.
+fn covers(w: &Plain, rule: &PlainRule, (task, project): (Option<Small>, Option<Small>)) -> bool {
+    let subject = match rule.subject {
+        ("system", _) => true,
+        ("user", id) => w.user == id,
+        ("group", id) => w.group == Some(id),
+        ("project", id) => project == Some(id),
+        ("task", id) => task == Some(id),
+        (agent, _) => w.caller == agent,
+    };
+    let pattern = match rule.pattern.strip_suffix('*') {
+        Some(prefix) => w.tool.starts_with(prefix),
+        None => w.tool == rule.pattern,
+    };
+    subject
+        && pattern
+        && (rule.only.is_empty() || rule.only.contains(&w.caller))
+        && rule.action == "mcp.tool.invoke"
+        && rule.kind == "mcp.tool"
 }
