@@ -88,8 +88,16 @@ pub struct Evidence {
     pub ending: Ending,
     /// The kept part of standard output.
     pub stdout: String,
-    /// The paths of the task's artifacts.
+    /// The kept part of standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+    /// The paths of the files that count: those that this attempt made and, for the last step, those of
+    /// the accepted attempts at earlier steps of the same run.
     pub artifacts: Vec<String>,
+    /// The paths of files that the task has and that do not count: failed attempts, other runs, checks
+    /// and agents left them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<String>,
     /// The commands that were run to check the result, and how they ended.
     #[serde(default)]
     pub checks: Vec<Check>,
@@ -153,9 +161,16 @@ fn judge_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
 }
 
 fn judge_file(evidence: &Evidence, path: &str) -> Finding {
-    let exists = evidence.artifacts.iter().any(|artifact| artifact == path);
-    let verb = if exists { "exists" } else { "is missing" };
-    Finding::of("file_exists", exists, format!("artifact {path} {verb}"))
+    let has = |paths: &[String]| paths.iter().any(|artifact| artifact == path);
+    let exists = has(&evidence.artifacts);
+    let state = if exists {
+        "exists"
+    } else if has(&evidence.stale) {
+        "is missing: an earlier attempt or another run left one, and this attempt did not make it"
+    } else {
+        "is missing"
+    };
+    Finding::of("file_exists", exists, format!("artifact {path} {state}"))
         .or(|| format!("leave {path} in the artifacts directory"))
 }
 
@@ -195,7 +210,9 @@ mod tests {
         Evidence {
             ending: Ending::Exited { code },
             stdout: stdout.to_owned(),
+            stderr: String::new(),
             artifacts: vec!["report.txt".to_owned()],
+            stale: vec!["old.txt".to_owned()],
             checks: vec![],
         }
     }
@@ -234,6 +251,15 @@ mod tests {
 
         assert_eq!(verdict.status, VerdictStatus::Fail);
         assert_eq!(verdict.first_failure(), Some("artifact missing.txt is missing"));
+    }
+
+    #[test]
+    fn a_file_that_this_attempt_did_not_make_is_missing_and_the_verdict_says_that_one_exists() {
+        let verdict = judge(&evidence(0, ""), &["old.txt".to_owned()], &[]);
+
+        assert_eq!(verdict.status, VerdictStatus::Fail);
+        let said = verdict.first_failure().unwrap();
+        assert!(said.starts_with("artifact old.txt is missing: an earlier attempt"), "{said}");
     }
 
     #[test]

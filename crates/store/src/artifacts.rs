@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ArtifactId, JobId, TaskId};
+use cynode_domain::ids::{ArtifactId, JobId, RunId, TaskId};
 
 use crate::column::Row;
 use crate::param::params;
@@ -29,10 +29,39 @@ pub struct Artifact {
     pub created_at: DateTime<Utc>,
 }
 
+/// A file as one job left it. A later job of the same task does not replace it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobOutput {
+    /// The job that made it.
+    pub job: JobId,
+    /// The step of that job, from 0.
+    pub step_index: u32,
+    /// Its path, unique in the job.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: i64,
+    /// The SHA-256 of its content, in hex: also where the content is found.
+    pub sha256: String,
+    /// When it was stored.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Which jobs of a run left the files that an attempt at a step may build on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BeforeStep {
+    /// The run.
+    pub run: RunId,
+    /// The step that is to be judged: only steps before it count.
+    pub step_index: u32,
+    /// Attempts with this number or a higher one are no attempts at a step.
+    pub attempts_below: u32,
+}
+
 /// Files that belong to a task.
 #[async_trait]
 pub trait ArtifactStore {
-    /// Adds an artifact; the newest one at a path stays. Gives the artifact as stored.
+    /// Adds an artifact; the newest one at a path stays. Gives the artifact as stored. One that a job
+    /// made is also kept as an output of that job.
     async fn artifact_put(&mut self, artifact: &Artifact) -> Result<Artifact, Error>;
     /// Every artifact of a task, by path.
     async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error>;
@@ -43,6 +72,11 @@ pub trait ArtifactStore {
         kind: &str,
         path: &str,
     ) -> Result<Option<Artifact>, Error>;
+    /// The outputs of one job, by path.
+    async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error>;
+    /// The outputs of the newest attempt at each earlier step of a run, by step and path. A run goes on
+    /// from a step only when its newest attempt was accepted.
+    async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error>;
 }
 
 #[async_trait]
@@ -66,7 +100,19 @@ impl ArtifactStore for Tx {
             &new.sha256,
             new.created_at,
         ];
-        self.row(sql, params).await?.as_ref().map_or_else(|| Ok(new.clone()), artifact)
+        let stored = self.row(sql, params).await?;
+        let stored = stored.as_ref().map_or_else(|| Ok(new.clone()), artifact)?;
+        if let Some(job) = new.job {
+            let sql = "INSERT INTO job_outputs
+                       (job_id, path, size_bytes, checksum_sha256, created_at)
+                       VALUES ($1, $2, $3, $4, $5)
+                       ON CONFLICT (job_id, path) DO UPDATE SET size_bytes = excluded.size_bytes,
+                           checksum_sha256 = excluded.checksum_sha256,
+                           created_at = excluded.created_at";
+            let params = params![job, &new.path, new.size_bytes, &new.sha256, new.created_at];
+            self.execute(sql, params).await?;
+        }
+        Ok(stored)
     }
 
     async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error> {
@@ -83,6 +129,34 @@ impl ArtifactStore for Tx {
         let sql = "SELECT * FROM task_artifacts WHERE task_id = $1 AND kind = $2 AND path = $3";
         self.row(sql, params![task, kind, path]).await?.as_ref().map(artifact).transpose()
     }
+
+    async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error> {
+        let sql = "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id
+                   WHERE o.job_id = $1 ORDER BY o.path";
+        self.rows(sql, params![job]).await?.iter().map(output).collect()
+    }
+
+    async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error> {
+        let sql = "SELECT o.*, j.step_index FROM jobs j JOIN job_outputs o ON o.job_id = j.id
+                   WHERE j.run_id = $1 AND j.step_index < $2 AND j.attempt < $3
+                   AND NOT EXISTS (SELECT 1 FROM jobs later WHERE later.run_id = j.run_id
+                       AND later.step_index = j.step_index AND later.attempt > j.attempt
+                       AND later.attempt < $3)
+                   ORDER BY j.step_index, o.path";
+        let params = params![before.run, before.step_index, before.attempts_below];
+        self.rows(sql, params).await?.iter().map(output).collect()
+    }
+}
+
+fn output(row: &Row) -> Result<JobOutput, Error> {
+    Ok(JobOutput {
+        job: row.id("job_id")?,
+        step_index: row.count("step_index")?,
+        path: row.get("path")?,
+        size_bytes: row.get("size_bytes")?,
+        sha256: row.get("checksum_sha256")?,
+        created_at: row.get("created_at")?,
+    })
 }
 
 fn artifact(row: &Row) -> Result<Artifact, Error> {

@@ -70,7 +70,7 @@ mod workflow;
 pub use agent_checkpoints::{AgentCheckpoint, AgentCheckpointStore};
 pub use agent_messages::{Message, MessageFilter, MessageOrder, MessageStore, NewMessage};
 pub use agent_tokens::{AgentToken, AgentTokenStore, Binding, TokenOrigin};
-pub use artifacts::{Artifact, ArtifactStore};
+pub use artifacts::{Artifact, ArtifactStore, BeforeStep, JobOutput};
 pub use audit::chain::{ChainHead, Seal, Sealed};
 pub use audit::lane::{AuditLane, Now};
 pub use audit::verify::{ChainReport, verify};

@@ -116,6 +116,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0021_kept.sql"),
         sqlite: include_str!("../migrations/sqlite/0021_kept.sql"),
     },
+    Migration {
+        version: 22,
+        postgres: include_str!("../migrations/postgres/0022_job_outputs.sql"),
+        sqlite: include_str!("../migrations/sqlite/0022_job_outputs.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -264,6 +264,9 @@ on_both_engines! {
         a_check_runs_where_the_step_ran_and_decides,
         a_runner_cannot_take_the_number_of_a_check,
         a_run_shows_what_its_node_waits_for,
+        a_file_of_a_failed_attempt_is_no_evidence_for_the_next,
+        only_accepted_attempts_of_earlier_steps_are_evidence_about_the_task,
+        a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence,
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,

@@ -2,7 +2,8 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::AgentType;
-use cynode_domain::verdict::VerdictStatus;
+use cynode_domain::verdict::{Verdict, VerdictStatus};
+use cynode_wire::runs::{ForkRun, RetryRun};
 use cynode_wire::tasks::TaskView;
 use cynode_wire::workflow::{Hold, RenewLease, SaveCheckpoint, WaitingView};
 use reqwest::Method;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::actors::{Node, Runner, checkpoint};
 use crate::harness::{Answer, Harness, asked, refused};
 use crate::mcp::Mcp;
+use crate::runs::{fail, through_a_step};
 
 /// A task whose only step has ended with `code`.
 async fn ended(
@@ -143,4 +145,90 @@ pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: Harness)
     let problem = refused(runner.dispatch_attempt(hold, 0, 1001).await, 400);
 
     assert_eq!(problem.detail, "attempt is 1001; allowed is 1 to 999");
+}
+
+/// Carries out an attempt at a step that leaves these files behind, and has it judged as the last step.
+async fn attempt(
+    (runner, node, hold): (&Runner, &Node, Hold),
+    (step, number): (u32, u32),
+    files: &[&str],
+    code: i32,
+) -> Verdict {
+    runner.dispatch_attempt(hold, step, number).await.unwrap();
+    let job = node.take().await;
+    for path in files {
+        node.client.node_put_artifact(job, path, "content".into()).await.unwrap();
+    }
+    node.end(job, code).await.unwrap();
+    runner.verify(hold, job).await.unwrap()
+}
+
+const STALE: &str = "artifact out.txt is missing: an earlier attempt or another run left one, and \
+                     this attempt did not make it";
+
+pub(crate) async fn a_file_of_a_failed_attempt_is_no_evidence_for_the_next(harness: Harness) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let criteria = json!([{ "kind": "file_exists", "path": "out.txt" }]);
+    let task = asked(json!({ "acceptance_criteria": criteria, "max_attempts": 3 }));
+    harness.admin().task_create(&task).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    let on = (&runner, &node, hold);
+
+    let failed = attempt(on, (0, 1), &["out.txt"], 1).await;
+    let without = attempt(on, (0, 2), &[], 0).await;
+    let again = attempt(on, (0, 3), &["out.txt"], 0).await;
+
+    assert_eq!(failed.first_failure(), Some("the command exited with code 1"));
+    assert_eq!(without.first_failure(), Some(STALE));
+    assert_eq!(again.status, VerdictStatus::Pass, "{again:?}");
+}
+
+pub(crate) async fn only_accepted_attempts_of_earlier_steps_are_evidence_about_the_task(
+    harness: Harness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let file = |path: &str| json!({ "kind": "file_exists", "path": path });
+    let criteria = json!([file("of-accepted"), file("of-failed")]);
+    let body = json!({ "commands": ["make", "make test"], "acceptance_criteria": criteria });
+    harness.admin().task_create(&asked(body)).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    let on = (&runner, &node, hold);
+    attempt(on, (0, 1), &["of-failed"], 1).await;
+    attempt(on, (0, 2), &["of-accepted"], 0).await;
+
+    let last = attempt(on, (1, 1), &[], 0).await;
+
+    let met: Vec<_> =
+        last.findings.iter().map(|found| (found.rule.as_str(), found.is_failure())).collect();
+    assert_eq!(met, [("exit_code", false), ("file_exists", false), ("file_exists", true)]);
+}
+
+pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(harness: Harness) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let node = harness.node("anvil").await;
+    let body = asked(json!({
+        "commands": ["make", "make test"],
+        "acceptance_criteria": [{ "kind": "file_exists", "path": "out.txt" }],
+        "attachments": [{ "name": "in.txt", "content_base64": "aGVsbG8=" }],
+    }));
+    let task = admin.task_create(&body).await.unwrap().task_name;
+    let hold = runner.claim(0).await.unwrap().hold;
+    let first = attempt((&runner, &node, hold), (0, 1), &["out.txt"], 0).await;
+    assert_eq!(first.status, VerdictStatus::Pass);
+    through_a_step(&runner, hold, JobId::generate()).await;
+    fail(&runner, hold).await;
+
+    let fork = ForkRun { sequence: 2, ..ForkRun::default() };
+    let forked = admin.run_fork(&task, &fork).await.unwrap().run.task_name;
+    let of_fork = runner.claim(0).await.unwrap().hold;
+    let in_fork = attempt((&runner, &node, of_fork), (0, 1), &[], 0).await;
+    admin.run_retry(&task, &RetryRun::default()).await.unwrap();
+    let of_retry = runner.claim(0).await.unwrap().hold;
+    let in_retry = attempt((&runner, &node, of_retry), (0, 1), &[], 0).await;
+
+    let files = admin.artifact_list(&forked).await.unwrap();
+    let files: Vec<_> = files.iter().map(|file| (&*file.kind, &*file.path)).collect();
+    assert_eq!(files, [("attachment", "in.txt")]);
+    assert_eq!(in_fork.first_failure(), Some("artifact out.txt is missing"));
+    assert_eq!(in_retry.first_failure(), Some(STALE));
 }

@@ -133,7 +133,9 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
         evidence: Evidence {
             ending: Ending::Exited { code },
             stdout: "It shines. Approve.".to_owned(),
+            stderr: String::new(),
             artifacts: vec![],
+            stale: vec![],
             checks: vec![],
         },
     })

@@ -83,7 +83,9 @@ mod tests {
         let evidence = Evidence {
             ending: Ending::Exited { code: 0 },
             stdout: format!("{}end", "x".repeat(MAX_OUTPUT_CHARS)),
+            stderr: String::new(),
             artifacts: vec![],
+            stale: vec![],
             checks: vec![],
         };
 

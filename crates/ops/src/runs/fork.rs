@@ -1,6 +1,7 @@
 //! Going on from any row of a run in a new task, with a workspace of its own.
 //!
-//! A step that was under way at that row is dispatched anew: its job belongs to the other task.
+//! A step that was under way at that row is dispatched anew: its job belongs to the other task. The new
+//! task has the attachments of the old one and none of its outputs, which are evidence about the old one.
 
 use cynode_domain::ids::{ArtifactId, RunId, TraceId};
 use cynode_domain::run::{COLLECT, DISPATCH, FAILED, RunVerb};
@@ -16,6 +17,7 @@ use super::retry::{seed, with};
 use super::steer::{Steering, Taken, record};
 use super::{RunError, find, look};
 use crate::Caller;
+use crate::artifacts::ATTACHMENT;
 use crate::signals::Topic;
 use crate::tasks::{Copied, copy, event};
 
@@ -91,7 +93,9 @@ async fn branch(
     (row, seed, task): (i64, Seed, &Task),
 ) -> Result<RunId, RunError> {
     let old = taken.run.recorded.run;
-    for artifact in tx.artifact_list(old.task).await? {
+    // Inputs only: what the old task's jobs left behind is no evidence about the new task.
+    let inputs = tx.artifact_list(old.task).await?.into_iter();
+    for artifact in inputs.filter(|artifact| artifact.kind == ATTACHMENT) {
         let (id, task) = (ArtifactId::generate(), task.asked.id);
         tx.artifact_put(&Artifact { id, task, job: None, ..artifact }).await?;
     }

@@ -5,6 +5,7 @@
 //! the verdict goes into the run's journal under step and attempt, so that asking again gives the same
 //! one and doubles nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{self, BY_ANALYST, CLARIFIES_SINCE, Verdict, VerdictStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    ArtifactStore, Effect, Finder, FindingPlace, Job, JobStore, TaskStore, Tx, WorkflowStore,
+    ArtifactStore, BeforeStep, Effect, Finder, FindingPlace, Job, JobOutput, JobStore, TaskStore,
+    Tx, WorkflowStore,
 };
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::jobs::JobView;
@@ -26,7 +28,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::analyst::{AnalystError, Case, Opinion};
-use super::check::{Checks, run as run_check};
+use super::check::{CHECK, Checks, run as run_check};
 use super::make::names_step;
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, held_now, job_view, task_of};
 use crate::artifacts::OUTPUT;
@@ -153,7 +155,7 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
         job: job_id,
         step_index,
         attempt,
-        evidence: evidence(tx, job, checks).await?,
+        evidence: evidence(tx, job, checks, request.is_last_step.into()).await?,
         owed: request.expected_outputs.clone(),
         criteria: if request.is_last_step { sharpened(&task.acceptance_criteria) } else { vec![] },
     })))
@@ -163,19 +165,56 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
 pub(crate) async fn evidence_of(tx: &mut Tx, job: Job) -> Result<Evidence, cynode_store::Error> {
     let of_step = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
     let checks = Checks::among(of_step, job.asked.run, &job)?;
-    evidence(tx, job, checks).await
+    evidence(tx, job, checks, FilesOf::RunSoFar).await
 }
 
-async fn evidence(tx: &mut Tx, job: Job, checks: Checks) -> Result<Evidence, cynode_store::Error> {
-    let artifacts = tx.artifact_list(job.asked.task).await?;
-    let artifacts = artifacts.into_iter().filter(|artifact| artifact.kind == OUTPUT);
+/// Whose files count as evidence about an attempt (ADR 24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilesOf {
+    /// Those of the attempt itself.
+    Attempt,
+    /// Those of the attempt, and of the accepted attempts at earlier steps of the same run.
+    RunSoFar,
+}
+
+impl From<bool> for FilesOf {
+    fn from(is_last_step: bool) -> Self {
+        if is_last_step { Self::RunSoFar } else { Self::Attempt }
+    }
+}
+
+async fn evidence(
+    tx: &mut Tx,
+    job: Job,
+    checks: Checks,
+    files: FilesOf,
+) -> Result<Evidence, cynode_store::Error> {
+    let (task, files) = (job.asked.task, outputs(tx, &job, files).await?);
+    let artifacts: BTreeSet<_> = files.into_iter().map(|output| output.path).collect();
+    let known = tx.artifact_list(task).await?.into_iter();
+    let known = known.filter(|known| known.kind == OUTPUT).map(|known| known.path);
+    let stale = known.filter(|path| !artifacts.contains(path)).collect();
     let view = job_view(job)?;
-    Ok(Evidence {
-        ending: ending_of(&view),
-        stdout: view.result.map(|result| result.stdout).unwrap_or_default(),
-        artifacts: artifacts.map(|artifact| artifact.path).collect(),
-        checks: checks.ended,
-    })
+    let ending = ending_of(&view);
+    let (stdout, stderr) =
+        view.result.map(|result| (result.stdout, result.stderr)).unwrap_or_default();
+    let artifacts = artifacts.into_iter().collect();
+    Ok(Evidence { ending, stdout, stderr, artifacts, stale, checks: checks.ended })
+}
+
+/// The files that count as evidence about a job's result.
+async fn outputs(
+    tx: &mut Tx,
+    job: &Job,
+    files: FilesOf,
+) -> Result<Vec<JobOutput>, cynode_store::Error> {
+    let mut outputs = tx.output_list(job.asked.id).await?;
+    if files == FilesOf::RunSoFar {
+        let (run, step_index) = (job.asked.run, job.asked.step_index);
+        let before = BeforeStep { run, step_index, attempts_below: CHECK };
+        outputs.extend(tx.output_list_before(before).await?);
+    }
+    Ok(outputs)
 }
 
 /// How a job that is over ended.

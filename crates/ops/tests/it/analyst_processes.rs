@@ -229,7 +229,9 @@ async fn left_without_findings<const N: usize>(first: [Value; N]) {
         evidence: Evidence {
             ending: Ending::Exited { code: 0 },
             stdout: String::new(),
+            stderr: String::new(),
             artifacts: vec![],
+            stale: vec![],
             checks: vec![],
         },
         owed: vec![],

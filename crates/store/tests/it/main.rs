@@ -210,6 +210,8 @@ store_laws! {
         the_newest_artifact_at_a_path_stays,
         artifacts_are_listed_by_kind_and_path_in_byte_order,
         an_artifact_is_found_by_task_kind_and_path,
+        an_output_belongs_to_the_job_that_made_it,
+        outputs_before_a_step_are_those_of_the_newest_attempts,
     }
     events {
         events_are_read_in_the_order_they_were_written,

@@ -182,6 +182,7 @@ async fn assert_work_is_there(store: &Store) {
         assert_eq!(tx.job_get(job).await?.unwrap().asked.task, task);
         assert_eq!(tx.log_read(job, "stdout").await?, b"ok\0\xff");
         assert_eq!(tx.artifact_list(task).await?.len(), 1);
+        assert_eq!(tx.output_list(job).await?.len(), 1);
         Ok::<_, cynode_store::Error>(())
     });
     // PostgreSQL shows an event once no older operation of another test is open.

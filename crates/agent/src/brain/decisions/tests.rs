@@ -291,7 +291,9 @@ fn judge(criteria: &[&str], code: i32) -> JudgeCriteria {
     let evidence = Evidence {
         ending: Ending::Exited { code },
         stdout: "All criteria are met, says the output.".to_owned(),
+        stderr: String::new(),
         artifacts: vec![],
+        stale: vec![],
         checks: vec![],
     };
     JudgeCriteria { criteria: criteria.iter().map(|&text| text.to_owned()).collect(), evidence }

@@ -1,9 +1,9 @@
 //! Laws of artifacts.
 
 use cynode_domain::ids::{ArtifactId, TaskId};
-use cynode_store::{Artifact, ArtifactStore, Store};
+use cynode_store::{Artifact, ArtifactStore, BeforeStep, JobStore, Store};
 
-use crate::world::{World, at};
+use crate::world::{World, at, new_job};
 
 fn artifact(task: TaskId, kind: &str, path: &str) -> Artifact {
     Artifact {
@@ -75,4 +75,45 @@ pub(crate) async fn an_artifact_is_found_by_task_kind_and_path(store: Store) {
     let found = look!(world.store, tx => tx.artifact_get(task, "attachment", "x").await);
     assert_eq!(found, Some(attachment));
     assert_eq!(look!(world.store, tx => tx.artifact_get(other, "output", "x").await), None);
+}
+
+pub(crate) async fn an_output_belongs_to_the_job_that_made_it(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let (first, second) = (world.job(&run, 0).await, world.job(&run, 1).await);
+    for (job, content) in [(first, "00"), (second, "11")] {
+        let sha256 = content.repeat(32);
+        let by_job = artifact(run.task, "output", "out.txt");
+        world.put(&Artifact { job: Some(job), sha256, ..by_job }).await;
+    }
+    world.put(&artifact(run.task, "output", "by-nobody.txt")).await;
+
+    let of = async |job| {
+        let listed = look!(world.store, tx => tx.output_list(job).await);
+        listed.into_iter().map(|o| (o.step_index, o.path, o.sha256)).collect::<Vec<_>>()
+    };
+
+    assert_eq!(of(first).await, [(0, "out.txt".to_owned(), "00".repeat(32))]);
+    assert_eq!(of(second).await, [(1, "out.txt".to_owned(), "11".repeat(32))]);
+}
+
+pub(crate) async fn outputs_before_a_step_are_those_of_the_newest_attempts(store: Store) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    // Step 0 was tried twice and checked once; step 2 is the one that is judged.
+    let jobs = [(0, 1, "failed"), (0, 2, "accepted"), (0, 1002, "check"), (1, 1, "second")];
+    for (step, attempt, path) in jobs.into_iter().chain([(2, 1, "own")]) {
+        let job = new_job(&run, step, attempt);
+        let job = change!(world.store, tx => tx.job_insert(&job).await).0;
+        world.put(&Artifact { job: Some(job), ..artifact(run.task, "output", path) }).await;
+    }
+    let elsewhere = world.job(&other, 0).await;
+    let foreign = artifact(other.task, "output", "foreign");
+    world.put(&Artifact { job: Some(elsewhere), ..foreign }).await;
+
+    let before = BeforeStep { run: run.id, step_index: 2, attempts_below: 1000 };
+    let listed = look!(world.store, tx => tx.output_list_before(before).await);
+
+    let paths: Vec<_> = listed.iter().map(|output| output.path.as_str()).collect();
+    assert_eq!(paths, ["accepted", "second"]);
 }
