@@ -57,7 +57,8 @@ async fn idle(subject: &Subject<'_>) -> anyhow::Result<(Duration, f64)> {
         shutdown.trigger();
         anyhow::Ok(used.cpu())
     };
-    let ((), used) = tokio::join!(runner.run(shutdown.clone()), watch);
+    let (ran, used) = tokio::join!(runner.run(shutdown.clone()), watch);
+    ran?;
     Ok((used?, resident_mib(subject.process_id())))
 }
 
