@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use cynode_runtime::env;
 
 use crate::cli::{Cli, Command, Global};
@@ -11,8 +10,8 @@ use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
-    agent_token, audit, auth, brain, chat, creds, groups, nodes, prefs, project, providers, rules,
-    runs, schedule, servers, setting, skills, status, task, token, tools, users,
+    agent_token, audit, auth, brain, chat, complete, creds, groups, nodes, prefs, project,
+    providers, rules, runs, schedule, servers, setting, skills, status, task, token, tools, users,
 };
 
 /// What a command works with.
@@ -40,7 +39,7 @@ pub async fn run(cli: Cli) -> ExitCode {
 
 async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
     if let Command::Completions { shell } = cli.command {
-        return completions(shell, out);
+        return complete::script(shell, out);
     }
     if matches!(cli.command, Command::Version) {
         return status::version(&cli.global, out);
@@ -80,12 +79,6 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
 fn outlet(global: &Global) -> Out {
     let talk = if global.quiet { Talk::Quiet } else { Talk::Normal };
     Out::of_process(global.output.unwrap_or_default(), talk, global.no_color)
-}
-
-fn completions(shell: clap_complete::Shell, out: Out) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "cynork", &mut script);
-    out.data(script)
 }
 
 /// A task that did not complete has told its story already.

@@ -6,6 +6,7 @@
 mod answer;
 mod slash;
 mod talk;
+mod typing;
 mod wrap;
 
 use std::io::{self, IsTerminal as _, Read as _};

@@ -170,7 +170,7 @@ pub enum Command {
     Status,
     /// The version of this program.
     Version,
-    /// Print a completion script for a shell.
+    /// Print a completion script for a shell; it knows the names of your tasks, projects and nodes.
     ///
     /// For bash: cynork completions bash > ~/.local/share/bash-completion/completions/cynork
     Completions {

@@ -100,6 +100,14 @@ impl Failure {
         let reason = error.unreachable_reason();
         let url = url.to_owned();
         match error {
+            // A gateway explains every refusal.
+            Error::Refused(problem)
+                if problem.kind == "about:blank"
+                    && matches!(problem.status, 300..=399 | 404 | 405 | 410) =>
+            {
+                let cause = format!("it answered {} without an explanation", problem.status);
+                Self::WrongAddress { url, cause, origin }
+            }
             Error::Refused(problem) => Self::Refused(problem),
             Error::Unreachable { cause, .. } => match reason {
                 Some(UnreachableReason::NotListening) => Self::NotRunning { url, origin },

@@ -14,6 +14,7 @@ mod auth;
 mod brain;
 mod chat;
 pub mod cli;
+mod complete;
 mod creds;
 mod failure;
 mod follow;
@@ -53,6 +54,10 @@ pub use cli::Cli;
 
 /// Parses a command line, the program's name first, and does what it says.
 pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(code) = complete::answer(&args) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {

@@ -146,6 +146,9 @@ async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
     app.out.show(&page, |page, look| view::tasks(&page.items, look))?;
     match &page.next_cursor {
         Some(cursor) => app.out.say(&format!("there are more: add --all or --cursor {cursor}")),
+        None if page.items.is_empty() && (query.status.is_some() || query.project.is_some()) => {
+            app.out.say("no task is like that; `cynork task list` lists all");
+        }
         None if page.items.is_empty() => {
             app.out.say(
                 "no tasks yet; make one with `cynork task create --command 'echo hello' --wait`",

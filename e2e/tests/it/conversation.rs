@@ -14,6 +14,9 @@ use crate::system::{PATIENCE, System};
 /// What a terminal sends for Ctrl-C and Ctrl-D.
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
+/// What a terminal sends for the arrow keys.
+const LEFT: &str = "\u{1b}[D";
+const UP: &str = "\u{1b}[A";
 const PROMPT: &str = "you> ";
 
 /// A `cynork chat` in a terminal of its own, which `script` makes.
@@ -120,6 +123,13 @@ async fn a_person_at_a_terminal_asks_and_finds_threads_history_and_projects() {
     terminal.say("/model cynodeai.pm").await;
     terminal.until("you talk to cynodeai.pm now").await;
     terminal.say("/nonsense").await;
+    terminal.until("there is no /nonsense").await;
+    // A letter is put in where it is missing, and an earlier line comes back.
+    terminal.until(PROMPT).await;
+    terminal.press(&format!("/hep{LEFT}l\n"));
+    terminal.until("what was said in one of them").await;
+    terminal.until(PROMPT).await;
+    terminal.press(&format!("{UP}{UP}\n"));
     terminal.until("there is no /nonsense").await;
     terminal.say("/quit").await;
 

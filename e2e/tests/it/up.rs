@@ -189,7 +189,8 @@ async fn a_runner_or_node_with_a_wrong_token_ends_and_says_why() {
     let (state, wrong) = (state.to_str().unwrap(), wrong.to_str().unwrap());
     let node = ["--join-token-file", wrong, "--state-dir", state, "--slug", "other"];
 
-    for (program, flags) in [("cynode-runner", &["--token-file", wrong][..]), ("cynode-node", &node)]
+    for (program, flags) in
+        [("cynode-runner", &["--token-file", wrong][..]), ("cynode-node", &node)]
     {
         let out = system.home().join(format!("{program}.err"));
         let mut command = call(program, system.home());

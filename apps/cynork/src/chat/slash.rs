@@ -10,7 +10,8 @@ pub(super) const HELP: &str = "\
 /thread ID         what was said in one of them
 /history           what was said in the present thread
 /quit              leave; Ctrl-D does the same
-Ctrl-C stops an answer. A line that ends with \\ goes on in the next one.";
+Ctrl-C stops an answer. A line that ends with \\ goes on in the next one. The arrow keys edit a line and
+bring earlier ones back, and Ctrl-R finds them.";
 
 /// What a person typed.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! A conversation at a terminal.
 
-use std::io::{self, BufRead as _};
-
 use cynode_domain::ids::ThreadId;
 use cynode_wire::page::PageQuery;
 use cynode_wire::threads::{CreateThread, ThreadMessageView, ThreadQuery, ThreadView};
-use tokio::sync::mpsc;
 
 use super::answer::{self, Ending};
 use super::slash::{self, HELP, Typed};
+use super::typing::{Line, Typing};
 use super::wrap::Wrap;
 use super::{Conversation, MANAGER};
 use crate::app::App;
@@ -26,20 +24,16 @@ pub(super) async fn talk(mut conversation: Conversation, app: &mut App) -> Resul
     let whom =
         if conversation.model == MANAGER { "the project manager" } else { &conversation.model };
     app.out.say(&format!("You talk to {whom}. /help says what else you can type."));
-    let mut lines = typed_lines();
+    let mut typing = Typing::begin()?;
+    let prompt = app.out.paint(36, "you> ");
     loop {
-        app.out.tell(&app.out.paint(36, "you> "));
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            _ = tokio::signal::ctrl_c() => {
-                app.out.tell("\n");
+        let line = match typing.next(&prompt).await {
+            Line::Text(line) => line,
+            Line::Interrupted => {
                 app.out.say("/quit or Ctrl-D leaves");
                 continue;
             }
-        };
-        let Some(line) = line else {
-            app.out.tell("\n");
-            return Ok(());
+            Line::End => return Ok(()),
         };
         let typed = slash::read(&line);
         if typed == Typed::Quit {
@@ -208,25 +202,6 @@ fn line(message: &ThreadMessageView, next: Option<&ThreadMessageView>, look: Loo
     };
     let when = age::ago(look.now, message.created_at);
     format!("{}{note}, {when}:\n{}\n\n", message.role, message.content.trim_end())
-}
-
-/// Lines as they are typed, read beside everything else: nothing can be awaited on a terminal.
-fn typed_lines() -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        let mut lines = io::stdin().lock().lines();
-        let mut text = String::new();
-        while let Some(Ok(line)) = lines.next() {
-            text.push_str(&line);
-            if text.ends_with('\\') {
-                text.pop();
-                text.push('\n');
-            } else if sender.blocking_send(std::mem::take(&mut text)).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }
 
 #[cfg(test)]

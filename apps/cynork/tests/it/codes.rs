@@ -38,14 +38,19 @@ async fn a_gateway_that_is_not_there_is_explained() {
 #[tokio::test]
 async fn a_wrong_address_is_not_taken_for_a_gateway_that_does_not_run() {
     let fake = Fake::start().await;
-    fake.on("GET /v1/tasks", 200, "<html>Welcome</html>").on("GET /v1/nodes", 404, "<html>");
+    fake.on("GET /v1/tasks", 200, "<html>Welcome</html>").on("GET /v1/nodes", 404, "<html>").on(
+        "GET /v1/status",
+        404,
+        "",
+    );
 
     let nowhere = "http://no-such-machine.invalid:12080";
     let no_host = fake.cynork(&["--gateway-url", nowhere, "task", "list"]).await;
     let page = fake.cynork(&["task", "list"]).await;
     let missing = fake.cynork(&["nodes", "list"]).await;
+    let silent = fake.cynork(&["status"]).await;
 
-    for ran in [&no_host, &page, &missing] {
+    for ran in [&no_host, &page, &missing, &silent] {
         assert_eq!(ran.code, 7, "{ran:?}");
         assert!(ran.stderr.contains("is not the address of a CyNode gateway"), "{ran:?}");
         assert!(!ran.stderr.contains("not running"), "{ran:?}");

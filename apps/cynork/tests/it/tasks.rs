@@ -349,3 +349,29 @@ async fn a_skill_written_to_a_file_is_its_text_alone() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "# Reviews\n\n- be kind\t\n"), "{ran:?}");
     assert!(ran.stderr.contains("Reviews"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn completion_knows_the_names_of_tasks() {
+    let fake = fake_task("running").await;
+    fake.on("GET /v1/tasks", 200, &json!({"items": [task("running")]}));
+    let env = [("CYNORK_TOKEN", "cyn_test"), ("CYNORK_COMPLETE", "fish")];
+
+    let names = fake.cynork_with(&env, "", &["--", "cynork", "task", "get", ""]).await;
+    let begun = fake.cynork_with(&env, "", &["--", "cynork", "run", "show", "he"]).await;
+    let verbs = fake.cynork_with(&env, "", &["--", "cynork", "task", "wat"]).await;
+
+    assert!(names.stdout.lines().any(|line| line == "hello"), "{names:?}");
+    assert_eq!(begun.stdout, "hello\n", "{begun:?}");
+    assert!(verbs.stdout.starts_with("watch"), "{verbs:?}");
+}
+
+#[tokio::test]
+async fn completion_without_a_gateway_still_knows_commands_and_flags() {
+    let fake = Fake::start().await;
+    let env = [("CYNORK_GATEWAY_URL", "http://127.0.0.1:1"), ("CYNORK_COMPLETE", "fish")];
+
+    let ran = fake.cynork_with(&env, "", &["--", "cynork", "task", "get", "--"]).await;
+
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("--output"), "{ran:?}");
+}
