@@ -27,7 +27,7 @@ pub(crate) fn start(role: Role) -> ExitCode {
         // A data directory that existed before may be open to others; the database never is.
         umask(Mode::from_bits_truncate(0o077));
     }
-    let ended = end_with_supervisor().map_err(anyhow::Error::from).and_then(|()| {
+    let ended = end_with_supervisor(&role).map_err(anyhow::Error::from).and_then(|()| {
         // It confines itself before its first thread starts, so it makes its own runtime.
         let role = match role {
             Role::Pma(cli) => return cynode_pma::start(*cli),
@@ -56,16 +56,25 @@ async fn run(role: Role) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Asks the kernel for SIGTERM when the supervisor ends, however it ends. It may have ended
-/// before the kernel was asked, so the parent is looked at afterwards.
-fn end_with_supervisor() -> io::Result<()> {
+/// Asks the kernel for a signal when the supervisor ends, however it ends. It may have ended before the
+/// kernel was asked, so the parent is looked at afterwards.
+fn end_with_supervisor(role: &Role) -> io::Result<()> {
     let Some(supervisor) = env::var(SUPERVISED).and_then(|pid| pid.parse().ok()) else {
         return Ok(());
     };
-    prctl::set_pdeathsig(Signal::SIGTERM)?;
+    prctl::set_pdeathsig(farewell(role))?;
     if getppid() == Pid::from_raw(supervisor) {
         Ok(())
     } else {
         Err(io::Error::other("the `cynode up` that started this process has ended"))
+    }
+}
+
+/// How a role ends when its supervisor is gone. A node that is asked to stop ends its jobs; one that is
+/// killed leaves them to their own supervisors, and the node of the next `up` takes them over.
+fn farewell(role: &Role) -> Signal {
+    match role {
+        Role::Node(_) => Signal::SIGKILL,
+        Role::Orchestrator(_) | Role::Runner(_) | Role::Pma(_) => Signal::SIGTERM,
     }
 }

@@ -28,7 +28,7 @@ pub struct NodeOptions {
     pub max_concurrency: u32,
     /// Where health is served; nowhere by default.
     pub health_listen: Option<String>,
-    /// How long a task's workspace is kept after its last job, in hours.
+    /// How long a task's workspace is kept after the task was closed, in hours.
     pub workspace_retention_h: u32,
     /// Directories that jobs may read beyond the system's own, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,

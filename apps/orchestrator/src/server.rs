@@ -23,6 +23,7 @@ use cynode_ops::{
     Sweeper, Tasks, Workflow,
 };
 use cynode_runtime::clock::SharedClock;
+use cynode_runtime::durable_file;
 use cynode_runtime::metrics::{self, Exporter};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks as Background;
@@ -211,10 +212,9 @@ async fn assemble(
 
 /// Others find the orchestrator by this file, also when the port was chosen by the system.
 fn write_address(data_dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
-    let (path, temporary) =
-        (data_dir.join("orchestrator.addr"), data_dir.join("orchestrator.addr.new"));
-    fs::write(&temporary, address.to_string())?;
-    fs::rename(&temporary, &path).with_context(|| format!("{} cannot be written", path.display()))
+    let path = data_dir.join("orchestrator.addr");
+    durable_file::replace(&path, address.to_string().as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// The API document. It is made from the routes, which need services to hang on; these hang on a

@@ -83,6 +83,7 @@ impl From<BlobError> for ApiError {
         match error {
             BlobError::TooLarge { .. } => Self::new(Kind::TooLarge, error.to_string()),
             BlobError::CutOff => Self::new(Kind::Validation, error.to_string()),
+            BlobError::Missing { .. } => Self::new(Kind::NotFound, error.to_string()),
             BlobError::Disk(_) => Self::internal(error),
         }
     }
@@ -202,7 +203,9 @@ impl From<NodeError> for ApiError {
             E::NotFound(_) => Self::new(Kind::NotFound, detail),
             E::NotAdmin => Self::new(Kind::Forbidden, detail),
             E::Invalid(faults) => Self::invalid(faults),
-            E::NotYourJob(_) | E::IllegalMove(_) => Self::new(Kind::Conflict, detail),
+            E::NotYourJob(_) | E::NameInUse { .. } | E::Superseded(_) | E::IllegalMove(_) => {
+                Self::new(Kind::Conflict, detail)
+            }
             error @ E::Secret(_) => Self::internal(error),
             E::Store(error) => error.into(),
         }

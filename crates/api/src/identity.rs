@@ -6,8 +6,10 @@
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use cynode_domain::ids::IncarnationId;
 use cynode_ops::{Accounts, Caller, NodeCaller, Nodes};
 use cynode_runtime::problem::Kind;
+use cynode_wire::nodes::INCARNATION_HEADER;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -76,7 +78,8 @@ pub(crate) async fn require_node(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let node = nodes.authenticate(bearer(request.headers())?).await?;
+    let token = bearer(request.headers())?;
+    let node = nodes.authenticate(token, incarnation(request.headers())?).await?;
     request.extensions_mut().insert(Node(node));
     Ok(next.run(request).await)
 }
@@ -114,6 +117,18 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
     let text = value.to_str().map_err(|_| missing())?;
     let (scheme, token) = text.split_once(' ').ok_or_else(missing)?;
     if scheme.eq_ignore_ascii_case("bearer") { Ok(token.trim()) } else { Err(missing()) }
+}
+
+/// Which process of a node calls.
+fn incarnation(headers: &HeaderMap) -> Result<IncarnationId, ApiError> {
+    let named = headers.get(INCARNATION_HEADER).and_then(|value| value.to_str().ok());
+    named.and_then(|text| text.parse().ok()).ok_or_else(|| {
+        let detail = format!(
+            "send the id of the calling process as `{INCARNATION_HEADER}: <UUID>`; a node that sends \
+             none is of an older version: update it"
+        );
+        ApiError::new(Kind::Validation, detail)
+    })
 }
 
 fn missing() -> ApiError {

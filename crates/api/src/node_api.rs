@@ -1,14 +1,18 @@
-//! The node API: what worker nodes themselves call.
+//! The node API: what worker nodes themselves call. Every call but `register` names the calling process
+//! in the header `x-cynode-incarnation`.
 
 use axum::Json;
 use axum::body::Body as RawBody;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_ops::{Artifacts, Nodes};
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::JobResult;
-use cynode_wire::nodes::{AppendLog, LogPosition, Poll, PollView, RegisterNode, RegisteredView};
+use cynode_wire::nodes::{
+    AppendLog, AskWorkspaces, Incarnation, LogPosition, Poll, PollView, RegisterNode,
+    RegisteredView, WorkspacesView,
+};
 use cynode_wire::problem::Problem;
 use http::StatusCode;
 use tokio_util::io::ReaderStream;
@@ -31,6 +35,9 @@ pub(crate) fn join_routes(nodes: Nodes) -> OpenApiRouter {
 /// Routes for registered nodes.
 pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
     let jobs = OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(stop))
+        .routes(routes!(workspaces))
         .routes(routes!(poll))
         .routes(routes!(append_log))
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
@@ -43,7 +50,8 @@ pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
     jobs.merge(files)
 }
 
-/// Registers a node; the same name again keeps its id and gets a new token.
+/// Registers a node. The same name again keeps its id and gets a new token; while another process
+/// works under that name, it is rejected.
 #[utoipa::path(post, path = "/v1/nodes/register", tag = "node api", request_body = RegisterNode,
     responses((status = 200, body = RegisteredView), (status = "4XX", body = Problem)))]
 async fn register(
@@ -54,8 +62,44 @@ async fn register(
     Ok(Json(nodes.register(body).await?))
 }
 
+/// A process that has the node's token begins to work under the node's name, with the jobs of the
+/// processes before it. Rejected while another one works under that name.
+#[utoipa::path(post, path = "/v1/node/start", tag = "node api", request_body = Incarnation,
+    params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn start(
+    State(nodes): State<Nodes>,
+    Node(node): Node,
+    Body(body): Body<Incarnation>,
+) -> Result<StatusCode, ApiError> {
+    nodes.start(&node, body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The calling process stops: another one may take the node's name at once.
+#[utoipa::path(post, path = "/v1/node/stop", tag = "node api",
+    params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn stop(State(nodes): State<Nodes>, Node(node): Node) -> Result<StatusCode, ApiError> {
+    nodes.stop(&node).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which of the node's workspaces belong to tasks that are closed, and may be removed.
+#[utoipa::path(post, path = "/v1/node/workspaces", tag = "node api", request_body = AskWorkspaces,
+    params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
+    responses((status = 200, body = WorkspacesView), (status = "4XX", body = Problem)))]
+async fn workspaces(
+    State(nodes): State<Nodes>,
+    _: Node,
+    Body(body): Body<AskWorkspaces>,
+) -> Result<Json<WorkspacesView>, ApiError> {
+    Ok(Json(nodes.removable_workspaces(body).await?))
+}
+
 /// Shows that the node lives, renews its jobs, and waits for news.
 #[utoipa::path(post, path = "/v1/node/poll", tag = "node api", request_body = Poll,
+    params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
     responses((status = 200, body = PollView), (status = "4XX", body = Problem)))]
 async fn poll(
     State(nodes): State<Nodes>,
@@ -67,7 +111,8 @@ async fn poll(
 
 /// Adds a piece of output.
 #[utoipa::path(post, path = "/v1/node/jobs/{job}/logs", tag = "node api", request_body = AppendLog,
-    params(("job" = JobId, Path)),
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, body = LogPosition), (status = "4XX", body = Problem)))]
 async fn append_log(
     State(nodes): State<Nodes>,
@@ -80,7 +125,8 @@ async fn append_log(
 
 /// Closes a job with what came of it.
 #[utoipa::path(post, path = "/v1/node/jobs/{job}/result", tag = "node api", request_body = JobResult,
-    params(("job" = JobId, Path)),
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn finish(
     State(nodes): State<Nodes>,
@@ -94,7 +140,8 @@ async fn finish(
 
 /// Stores a file that a job left behind.
 #[utoipa::path(put, path = "/v1/node/jobs/{job}/artifacts", tag = "node api",
-    params(("job" = JobId, Path), FileQuery),
+    params(("job" = JobId, Path), FileQuery,
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     request_body(content_type = "application/octet-stream"),
     responses((status = 200, body = ArtifactView), (status = "4XX", body = Problem)))]
 async fn put_artifact(
@@ -109,7 +156,8 @@ async fn put_artifact(
 
 /// The content of an attachment of a job's task.
 #[utoipa::path(get, path = "/v1/node/jobs/{job}/attachments/{name}", tag = "node api",
-    params(("job" = JobId, Path), ("name" = String, Path)),
+    params(("job" = JobId, Path), ("name" = String, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
 async fn attachment(
     State(artifacts): State<Artifacts>,

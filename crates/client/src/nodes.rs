@@ -7,7 +7,8 @@ use cynode_domain::ids::JobId;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, LogPosition, NodeView, Poll, PollView, RegisterNode, RegisteredView,
+    AppendLog, AskWorkspaces, Incarnation, LogPosition, NodeView, Poll, PollView, RegisterNode,
+    RegisteredView, WorkspacesView,
 };
 use reqwest::Method;
 
@@ -18,6 +19,21 @@ impl Client {
     /// `POST /v1/nodes/register`, with the join token as identity.
     pub async fn node_register(&self, body: &RegisterNode) -> Result<RegisteredView, Error> {
         self.post(&["v1", "nodes", "register"], body).await
+    }
+
+    /// `POST /v1/node/start`: this process works under the node's name from now on.
+    pub async fn node_start(&self, body: &Incarnation) -> Result<(), Error> {
+        self.post_empty(&["v1", "node", "start"], body).await
+    }
+
+    /// `POST /v1/node/stop`: another process may take the node's name at once.
+    pub async fn node_stop(&self) -> Result<(), Error> {
+        self.post_empty(&["v1", "node", "stop"], &serde_json::json!({})).await
+    }
+
+    /// `POST /v1/node/workspaces`
+    pub async fn node_workspaces(&self, body: &AskWorkspaces) -> Result<WorkspacesView, Error> {
+        self.post(&["v1", "node", "workspaces"], body).await
     }
 
     /// `POST /v1/node/poll`

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cynode_domain::ids::IncarnationId;
+use cynode_wire::nodes::INCARNATION_HEADER;
 use cynode_wire::openai::ErrorBody;
 use cynode_wire::problem::Problem;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -30,6 +32,8 @@ pub struct Client {
     near: Option<Near>,
     base: Url,
     token: Option<SecretString>,
+    /// Which process of a worker node calls.
+    incarnation: Option<IncarnationId>,
 }
 
 impl Client {
@@ -52,7 +56,7 @@ impl Client {
             .user_agent(AGENT)
             .build()
             .map_err(|error| bad(error.to_string()))?;
-        Ok(Self { http, near, base, token: None })
+        Ok(Self { http, near, base, token: None, incarnation: None })
     }
 
     /// A client that presents `token` with every request.
@@ -64,6 +68,13 @@ impl Client {
     #[must_use]
     pub fn with_token(mut self, token: SecretString) -> Self {
         self.token = Some(token);
+        self
+    }
+
+    /// The same connection for a process of a worker node, which every request names.
+    #[must_use]
+    pub fn with_incarnation(mut self, incarnation: IncarnationId) -> Self {
+        self.incarnation = Some(incarnation);
         self
     }
 
@@ -81,7 +92,10 @@ impl Client {
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
         }
-        let request = self.http.request(method, url).timeout(REQUEST_TIMEOUT);
+        let mut request = self.http.request(method, url).timeout(REQUEST_TIMEOUT);
+        if let Some(incarnation) = self.incarnation {
+            request = request.header(INCARNATION_HEADER, incarnation.to_string());
+        }
         match &self.token {
             Some(token) => request.bearer_auth(token.expose_secret()),
             None => request,

@@ -80,6 +80,8 @@ typed_ids! {
     ArtifactId,
     /// A worker node.
     NodeId,
+    /// One process of a worker node, from its start to its end.
+    IncarnationId,
     /// One life of an agent on a task.
     AgentId,
     /// A message between an agent and the project manager.

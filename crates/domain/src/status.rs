@@ -201,6 +201,20 @@ state_machines! {
     }
 }
 
+impl JobStatus {
+    /// The status of a job whose lease ran out, once its node says after all what came of it: the only
+    /// move out of a status without successors.
+    pub fn settle(self, known: Self) -> Result<Self, IllegalMove> {
+        match (self, known) {
+            (Self::LeaseExpired, Self::Completed | Self::Failed) => Ok(known),
+            _ => {
+                let (from, to) = (self.as_str(), known.as_str());
+                Err(IllegalMove { machine: "job", from, to })
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -267,5 +281,16 @@ mod tests {
             refusal.to_string(),
             "\"asleep\" is not a node status; use one of: registered, active, inactive, drained"
         );
+    }
+
+    #[test]
+    fn only_a_job_whose_lease_ran_out_is_settled_and_only_by_what_came_of_it() {
+        for &from in JobStatus::ALL {
+            for &known in JobStatus::ALL {
+                let may = from == JobStatus::LeaseExpired
+                    && matches!(known, JobStatus::Completed | JobStatus::Failed);
+                assert_eq!(from.settle(known).is_ok(), may, "{from} to {known}");
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 mod store;
 
 use bytes::Bytes;
-use cynode_domain::ids::{ArtifactId, JobId, NodeId};
+use cynode_domain::ids::{ArtifactId, IncarnationId, JobId};
 use cynode_domain::status::JobStatus;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Artifact, ArtifactStore, Job, JobStore, Store};
@@ -28,8 +28,8 @@ pub enum ArtifactError {
     /// The path could lead out of the task's files.
     #[error("{0}")]
     BadPath(String),
-    /// The node has no such open job.
-    #[error("this node has no open job {0}")]
+    /// The process of the node holds no such open job.
+    #[error("this process of the node holds no open job {0}")]
     NotYourJob(JobId),
     /// There is no such file.
     #[error("the task has no file \"{0}\"")]
@@ -115,7 +115,7 @@ impl Artifacts {
         check_path(path).map_err(ArtifactError::BadPath)?;
         let task = self.open_job(node, job).await?.asked.task;
         let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
-        let node = node.node;
+        let process = node.incarnation;
         let artifact = Artifact {
             id: ArtifactId::generate(),
             task,
@@ -131,7 +131,7 @@ impl Artifacts {
             .write(move |tx| {
                 Box::pin(async move {
                     // The upload took its time: the job may be over by now.
-                    is_open(tx.job_lock(job).await?, node, job)?;
+                    is_open(tx.job_lock(job).await?, process, job)?;
                     Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
                 })
             })
@@ -161,19 +161,22 @@ impl Artifacts {
     }
 
     async fn open_job(&self, node: &NodeCaller, job: JobId) -> Result<Job, ArtifactError> {
-        let node = node.node;
+        let process = node.incarnation;
         let found = self
             .store
             .read(move |tx| Box::pin(async move { Ok::<_, ArtifactError>(tx.job_get(job).await?) }))
             .await?;
-        is_open(found, node, job)
+        is_open(found, process, job)
     }
 }
 
-/// The job, if this node has it and it has been handed out and is not over.
-fn is_open(found: Option<Job>, node: NodeId, id: JobId) -> Result<Job, ArtifactError> {
+/// The job, if this process of a node holds it and what came of it is not known.
+fn is_open(found: Option<Job>, process: IncarnationId, id: JobId) -> Result<Job, ArtifactError> {
     found
-        .filter(|job| job.node == Some(node) && job.status == JobStatus::Running)
+        .filter(|job| {
+            let is_unknown = matches!(job.status, JobStatus::Running | JobStatus::LeaseExpired);
+            job.incarnation == Some(process) && is_unknown
+        })
         .ok_or(ArtifactError::NotYourJob(id))
 }
 

@@ -31,7 +31,7 @@ pub enum AuditError {
     #[error(transparent)]
     Page(#[from] BadCursor),
     /// The file that names this writer's chain cannot be used.
-    #[error("the file {path} cannot be used")]
+    #[error("the file {path} cannot be used: {cause}")]
     Instance {
         /// The file.
         path: String,

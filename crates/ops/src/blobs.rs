@@ -25,6 +25,15 @@ pub enum BlobError {
     /// The sender stopped in the middle.
     #[error("the upload was cut off")]
     CutOff,
+    /// A row names the content, and it is not there.
+    #[error(
+        "the content is missing: blob {sha256} is not in the directory of blobs; \
+         restore it from a backup or attach the file to a new task"
+    )]
+    Missing {
+        /// The SHA-256 of the content.
+        sha256: String,
+    },
     /// The disk said no.
     #[error("the disk refused")]
     Disk(#[from] io::Error),
@@ -105,7 +114,10 @@ impl Blobs {
 
     /// Opens a blob for reading.
     pub(crate) async fn open(&self, sha256: &str) -> Result<fs::File, BlobError> {
-        Ok(fs::File::open(self.place(sha256)).await?)
+        fs::File::open(self.place(sha256)).await.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => BlobError::Missing { sha256: sha256.to_owned() },
+            _ => BlobError::Disk(error),
+        })
     }
 
     fn place(&self, sha256: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Who asks: the proof that an edge authenticated somebody.
 
-use cynode_domain::ids::{NodeId, UserId};
+use cynode_domain::ids::{IncarnationId, NodeId, UserId};
 
 use crate::accounts::Credential;
 
@@ -42,4 +42,6 @@ pub struct NodeCaller {
     pub node: NodeId,
     /// The node's name.
     pub slug: String,
+    /// The process of the node that calls.
+    pub incarnation: IncarnationId,
 }

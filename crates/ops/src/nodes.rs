@@ -6,6 +6,8 @@ mod place;
 mod poll;
 mod register;
 mod report;
+mod tenure;
+mod workspaces;
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
@@ -38,8 +40,22 @@ pub enum NodeError {
     /// The request breaks rules.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
-    /// The node has no such job, or the job is over.
-    #[error("this node has no open job {0}")]
+    /// Another process works under the node's name.
+    #[error(
+        "the node name \"{slug}\" is in use: a running worker node with that name reported {silent_s} s ago. \
+         Give this node another name with --slug, or stop the other one first"
+    )]
+    NameInUse {
+        /// The name.
+        slug: String,
+        /// Seconds since the other process was heard of.
+        silent_s: i64,
+    },
+    /// Another process works under the node's name by now.
+    #[error("another process works as node \"{0}\" by now: this one has to begin again")]
+    Superseded(String),
+    /// The process does not hold such a job, or the job is over.
+    #[error("this process of the node holds no open job {0}")]
     NotYourJob(JobId),
     /// The node cannot be moved that way.
     #[error(transparent)]

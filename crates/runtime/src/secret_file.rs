@@ -1,12 +1,13 @@
 //! Secrets in files that only their owner may read.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
-use tempfile::NamedTempFile;
+
+use crate::durable_file;
 
 /// The permission bits of everyone but the owner.
 const OTHERS: u32 = 0o077;
@@ -52,18 +53,14 @@ pub enum SecretFileError {
 /// The file appears whole or not at all. An existing file stays as it is and gives
 /// [`io::ErrorKind::AlreadyExists`]; see [`replace`].
 pub fn write_new(path: impl AsRef<Path>, secret: &SecretString) -> io::Result<()> {
-    let path = path.as_ref();
-    prepared(path, secret)?.persist_noclobber(path)?;
-    sync_folder(path)
+    durable_file::create(path, &line(secret))
 }
 
 /// Writes a secret to a file, in place of the one that may be there.
 ///
 /// A reader sees the old secret or the new one, never a part.
 pub fn replace(path: impl AsRef<Path>, secret: &SecretString) -> io::Result<()> {
-    let path = path.as_ref();
-    prepared(path, secret)?.persist(path)?;
-    sync_folder(path)
+    durable_file::replace(path, &line(secret))
 }
 
 /// Reads a secret, without the white space around it.
@@ -94,24 +91,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<SecretString, SecretFileError> {
     }
 }
 
-/// A finished temporary file beside `path`; such files are made with mode 0600.
-fn prepared(path: &Path, secret: &SecretString) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(folder(path))?;
-    file.write_all(secret.expose_secret().as_bytes())?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    Ok(file)
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    fs::File::open(folder(path))?.sync_all()
+fn line(secret: &SecretString) -> Vec<u8> {
+    format!("{}\n", secret.expose_secret()).into_bytes()
 }
 
 #[cfg(test)]

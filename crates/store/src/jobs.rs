@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
 use cynode_domain::status::JobStatus;
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ pub struct Job {
     pub status: JobStatus,
     /// The node it was given to.
     pub node: Option<NodeId>,
+    /// The process of that node that holds it, once it was handed out.
+    pub incarnation: Option<IncarnationId>,
     /// What came of it.
     pub result: Option<Value>,
     /// Whether its node is to stop it.
@@ -54,7 +56,8 @@ pub struct Job {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Jobs, their leases and their output. A closed job never changes again.
+/// Jobs, their leases and their output. A closed job never changes again, but for one whose lease ran
+/// out: what its node knows of it after all is added once.
 #[async_trait]
 pub trait JobStore {
     /// Adds a job unless one exists for its (run, step, attempt). Gives the job that is kept, and
@@ -87,10 +90,28 @@ pub trait JobStore {
     /// Takes queued jobs away from nodes that are not active or have not polled for `silent_ms`.
     /// Gives the task of each.
     async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error>;
-    /// A queued job was handed out: it runs, under a lease, from now on.
-    async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error>;
-    /// The node says that it has the job: extends its lease; false if the node has no such open job.
-    async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error>;
+    /// A queued job was handed out to this process of its node: it runs, under a lease, from now on.
+    async fn job_start(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        lease_ms: u32,
+    ) -> Result<(), Error>;
+    /// The process says that it has the job: extends its lease; false if it holds no such open job.
+    async fn job_renew(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        lease_ms: u32,
+    ) -> Result<bool, Error>;
+    /// Jobs of a node that a process held are held by its successor from now on; without a process,
+    /// running jobs that were handed out before processes had names.
+    async fn job_adopt(
+        &mut self,
+        node: NodeId,
+        from: Option<IncarnationId>,
+        to: IncarnationId,
+    ) -> Result<u64, Error>;
     /// Gives every running job at least `lease_ms`: nobody could renew while we were away.
     async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error>;
     /// Running jobs whose lease is over.
@@ -101,6 +122,14 @@ pub trait JobStore {
         id: JobId,
         status: JobStatus,
         result: Option<&Value>,
+    ) -> Result<bool, Error>;
+    /// Adds what the process that holds a job knows of it after its lease ran out. False if the job is
+    /// not such a one.
+    async fn job_settle(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        known: (JobStatus, &Value),
     ) -> Result<bool, Error>;
     /// Asks the node of a running job to stop it.
     async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error>;
@@ -216,16 +245,43 @@ impl JobStore for Tx {
         rows.iter().map(|row| row.id("task_id")).collect()
     }
 
-    async fn job_start(&mut self, id: JobId, lease_ms: u32) -> Result<(), Error> {
+    async fn job_start(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        lease_ms: u32,
+    ) -> Result<(), Error> {
         let sql = "UPDATE jobs SET status = 'running', started_at = cynode_now(),
-                   lease_expires_at = cynode_after($2) WHERE id = $1 AND status = 'queued'";
-        self.execute(sql, params![id, lease_ms]).await.map(drop)
+                   lease_expires_at = cynode_after($2), incarnation_id = $3
+                   WHERE id = $1 AND status = 'queued'";
+        self.execute(sql, params![id, lease_ms, process]).await.map(drop)
     }
 
-    async fn job_renew(&mut self, id: JobId, node: NodeId, lease_ms: u32) -> Result<bool, Error> {
+    async fn job_renew(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        lease_ms: u32,
+    ) -> Result<bool, Error> {
         let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3), acknowledged = $4
-                   WHERE id = $1 AND node_id = $2 AND NOT closed";
-        Ok(self.execute(sql, params![id, node, lease_ms, true]).await? == 1)
+                   WHERE id = $1 AND incarnation_id = $2 AND NOT closed";
+        Ok(self.execute(sql, params![id, process, lease_ms, true]).await? == 1)
+    }
+
+    async fn job_adopt(
+        &mut self,
+        node: NodeId,
+        from: Option<IncarnationId>,
+        to: IncarnationId,
+    ) -> Result<u64, Error> {
+        let Some(from) = from else {
+            let sql = "UPDATE jobs SET incarnation_id = $2 WHERE node_id = $1 AND NOT closed
+                       AND status = 'running' AND incarnation_id IS NULL";
+            return self.execute(sql, params![node, to]).await;
+        };
+        let sql = "UPDATE jobs SET incarnation_id = $3 WHERE node_id = $1 AND incarnation_id = $2
+                   AND (NOT closed OR status = 'lease_expired')";
+        self.execute(sql, params![node, from, to]).await
     }
 
     async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
@@ -254,6 +310,17 @@ impl JobStore for Tx {
                    lease_expires_at = NULL, ended_at = cynode_now()
                    WHERE id = $1 AND NOT closed";
         Ok(self.execute(sql, params![id, status, true, result]).await? == 1)
+    }
+
+    async fn job_settle(
+        &mut self,
+        id: JobId,
+        process: IncarnationId,
+        (status, result): (JobStatus, &Value),
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE jobs SET status = $3, result = $4
+                   WHERE id = $1 AND incarnation_id = $2 AND status = 'lease_expired'";
+        Ok(self.execute(sql, params![id, process, status, result]).await? == 1)
     }
 
     async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error> {
@@ -306,6 +373,7 @@ fn job(row: &Row) -> Result<Job, Error> {
         },
         status: row.word("status")?,
         node: row.id_opt("node_id")?,
+        incarnation: row.id_opt("incarnation_id")?,
         result: row.get("result")?,
         cancel_requested: row.get("cancel_requested")?,
         acknowledged: row.get("acknowledged")?,

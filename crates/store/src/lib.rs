@@ -98,7 +98,7 @@ pub use ledger::Entry;
 pub use mcp_servers::{McpServer, ServerStore, ServerTransport};
 pub use mcp_tools::{Definition, McpTool, ToolStore};
 pub use model_providers::{ModelProvider, ModelProviderStore};
-pub use nodes::{Node, NodeStore};
+pub use nodes::{Node, NodeStore, NodeTenure};
 pub use notices::Notices;
 pub use placement::PlacementStore;
 pub use preferences::{Preference, PreferenceChange, PreferenceStore};

@@ -121,6 +121,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0022_job_outputs.sql"),
         sqlite: include_str!("../migrations/sqlite/0022_job_outputs.sql"),
     },
+    Migration {
+        version: 23,
+        postgres: include_str!("../migrations/postgres/0023_incarnations.sql"),
+        sqlite: include_str!("../migrations/sqlite/0023_incarnations.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

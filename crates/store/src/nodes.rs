@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::NodeId;
+use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::status::NodeStatus;
 use serde_json::Value;
 
@@ -29,10 +29,21 @@ pub struct Node {
     pub max_concurrency: u32,
     /// Jobs it has now.
     pub open_jobs: i64,
-    /// When it last polled.
+    /// The process that works under its name; none once that was stopped.
+    pub incarnation: Option<IncarnationId>,
+    /// When it last polled, or began to.
     pub last_seen_at: Option<DateTime<Utc>>,
     /// When it first joined.
     pub created_at: DateTime<Utc>,
+}
+
+/// Who works under a node's name, and for how long it has not been heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeTenure {
+    /// The process; none once that was stopped.
+    pub incarnation: Option<IncarnationId>,
+    /// Milliseconds since it last polled, on the database's clock; none if it never did.
+    pub silent_ms: Option<i64>,
 }
 
 /// Worker nodes, one per slug.
@@ -48,8 +59,14 @@ pub trait NodeStore {
     async fn node_by_token(&mut self, hash: &[u8]) -> Result<Option<Node>, Error>;
     /// Every node, by slug.
     async fn node_list(&mut self) -> Result<Vec<Node>, Error>;
-    /// The node polled just now.
-    async fn node_touch(&mut self, id: NodeId) -> Result<(), Error>;
+    /// Who works under the node's name; locked until the transaction ends.
+    async fn node_lock_tenure(&mut self, id: NodeId) -> Result<Option<NodeTenure>, Error>;
+    /// From now on this process works under the node's name.
+    async fn node_begin(&mut self, id: NodeId, process: IncarnationId) -> Result<(), Error>;
+    /// The process was stopped: nobody works under the node's name. False if another one does.
+    async fn node_end(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error>;
+    /// The node polled just now. False if another process works under its name.
+    async fn node_touch(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error>;
     /// Moves a node.
     async fn node_set_status(&mut self, id: NodeId, status: NodeStatus) -> Result<(), Error>;
     /// Active nodes that have not polled for `silent_ms`, or never, become inactive. Gives how many.
@@ -104,11 +121,28 @@ impl NodeStore for Tx {
         self.rows(&sql, &[]).await?.iter().map(node).collect()
     }
 
-    async fn node_touch(&mut self, id: NodeId) -> Result<(), Error> {
+    async fn node_lock_tenure(&mut self, id: NodeId) -> Result<Option<NodeTenure>, Error> {
+        let sql = "SELECT incarnation_id, last_seen_at, cynode_now() AS now FROM nodes
+                   WHERE id = $1 /*pg FOR NO KEY UPDATE */";
+        self.row(sql, params![id]).await?.as_ref().map(tenure).transpose()
+    }
+
+    async fn node_begin(&mut self, id: NodeId, process: IncarnationId) -> Result<(), Error> {
+        let sql = "UPDATE nodes SET incarnation_id = $2, last_seen_at = cynode_now()
+                   WHERE id = $1";
+        self.execute(sql, params![id, process]).await.map(drop)
+    }
+
+    async fn node_end(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error> {
+        let sql = "UPDATE nodes SET incarnation_id = NULL WHERE id = $1 AND incarnation_id = $2";
+        Ok(self.execute(sql, params![id, process]).await? == 1)
+    }
+
+    async fn node_touch(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error> {
         let sql = "UPDATE nodes SET last_seen_at = cynode_now(),
                    status = CASE WHEN status = 'drained' THEN status ELSE 'active' END
-                   WHERE id = $1";
-        self.execute(sql, params![id]).await.map(drop)
+                   WHERE id = $1 AND incarnation_id = $2";
+        Ok(self.execute(sql, params![id, process]).await? == 1)
     }
 
     async fn node_set_status(&mut self, id: NodeId, status: NodeStatus) -> Result<(), Error> {
@@ -134,7 +168,17 @@ fn node(row: &Row) -> Result<Node, Error> {
         sandbox_supported: row.get("sandbox_supported")?,
         max_concurrency: row.count("max_concurrency")?,
         open_jobs: row.get("open_jobs")?,
+        incarnation: row.id_opt("incarnation_id")?,
         last_seen_at: row.get("last_seen_at")?,
         created_at: row.get("created_at")?,
+    })
+}
+
+fn tenure(row: &Row) -> Result<NodeTenure, Error> {
+    let now: DateTime<Utc> = row.get("now")?;
+    let seen: Option<DateTime<Utc>> = row.get("last_seen_at")?;
+    Ok(NodeTenure {
+        incarnation: row.id_opt("incarnation_id")?,
+        silent_ms: seen.map(|seen| (now - seen).num_milliseconds()),
     })
 }

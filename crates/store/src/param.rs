@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
     AgentId, ArtifactId, CallId, ChainId, ChangeId, ChatMessageId, ChatTurnId, CheckpointId,
-    CredentialId, DecisionId, FindingId, GroupId, HolderId, InferenceId, JobId, LeaseId, MessageId,
-    NodeId, PreferenceId, ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId,
-    SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
+    CredentialId, DecisionId, FindingId, GroupId, HolderId, IncarnationId, InferenceId, JobId,
+    LeaseId, MessageId, NodeId, PreferenceId, ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId,
+    ServerId, SessionId, SkillId, TaskId, ThreadId, TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -125,6 +125,7 @@ param_from_ids!(
     FindingId,
     GroupId,
     HolderId,
+    IncarnationId,
     InferenceId,
     JobId,
     LeaseId,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 
 use crate::param::params;
-use crate::{Error, Tx};
+use crate::{Error, Job, Tx};
 
 /// Where jobs wait to be given a place. All jobs of a task share a workspace, so they share a node.
 #[async_trait]
@@ -16,6 +16,14 @@ pub trait PlacementStore {
     /// The node that a task's newest job with a node was given to, unless that never began; else the
     /// one that an open job of it is pinned to.
     async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
+    /// Whether another job of this job's task has completed on its node: any, or one of its run only.
+    async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error>;
+    /// Those of the tasks that have been closed for at least so many seconds.
+    async fn tasks_closed_for(
+        &mut self,
+        tasks: &[TaskId],
+        seconds: u32,
+    ) -> Result<Vec<TaskId>, Error>;
     /// Whether a job of a task is open.
     async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error>;
     /// Open jobs of a task that have no node yet belong to this one from now on. Those that somebody
@@ -49,6 +57,31 @@ impl PlacementStore for Tx {
                    AND coalesce(node_id, pinned_node_id) IS NOT NULL
                    ORDER BY CASE WHEN node_id IS NULL THEN 1 ELSE 0 END, id DESC LIMIT 1";
         self.row(sql, params![task]).await?.map(|row| row.id("its_node")).transpose()
+    }
+
+    async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error> {
+        let sql = "SELECT 1 AS one FROM jobs WHERE task_id = $1 AND node_id = $2 AND id <> $3
+                   AND status = 'completed' AND (run_id = $4 OR NOT $5) LIMIT 1";
+        let asked = &job.asked;
+        let params = params![asked.task, job.node, asked.id, asked.run, of_run];
+        Ok(self.row(sql, params).await?.is_some())
+    }
+
+    async fn tasks_closed_for(
+        &mut self,
+        tasks: &[TaskId],
+        seconds: u32,
+    ) -> Result<Vec<TaskId>, Error> {
+        let sql = "SELECT id FROM tasks WHERE id = $1 AND closed
+                   AND ended_at <= cynode_after($2)";
+        let age_ms = -i64::from(seconds) * 1000;
+        let mut closed = vec![];
+        for task in tasks {
+            if self.row(sql, params![*task, age_ms]).await?.is_some() {
+                closed.push(*task);
+            }
+        }
+        Ok(closed)
     }
 
     async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error> {

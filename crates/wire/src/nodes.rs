@@ -2,14 +2,20 @@
 //!
 //! One long poll does three things: it shows that the node lives, renews the lease of every job
 //! it lists, and brings new assignments and cancellations.
+//!
+//! A process of a node names its incarnation on every call, in the header [`INCARNATION_HEADER`]. A
+//! node has at most one live incarnation, and only the incarnation that holds a job reports on it.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::status::NodeStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::Stream;
+
+/// The header that names the incarnation of the calling node.
+pub const INCARNATION_HEADER: &str = "x-cynode-incarnation";
 
 /// `POST /v1/nodes/register`, with the join token as bearer.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
@@ -19,6 +25,23 @@ pub struct RegisterNode {
     pub node_slug: String,
     /// What the node can do.
     pub capabilities: Capabilities,
+    /// The process that registers.
+    pub incarnation: Incarnation,
+}
+
+/// A process of a node, and the ones before it. Also the body of `POST /v1/node/start`, with which a
+/// process that has the node's token begins.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Incarnation {
+    /// This process.
+    pub id: IncarnationId,
+    /// Earlier processes on the same state directory whose jobs this one takes over, newest first;
+    /// at most 32.
+    pub succeeds: Vec<IncarnationId>,
+    /// Whether those are known to have ended: this process holds the lock of their state directory,
+    /// which is in the same place since the same boot of the machine.
+    pub predecessors_ended: bool,
 }
 
 /// What a node can do.
@@ -101,6 +124,30 @@ pub struct Assignment {
     pub limits: Limits,
     /// Names of attachments to place in the workspace before it starts.
     pub attachments: Vec<String>,
+    /// The incarnation that the job is given to; no other one starts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<IncarnationId>,
+    /// Whether the task has run on this node before: without the workspace of then, the job must
+    /// not start.
+    #[serde(default)]
+    pub needs_workspace: bool,
+}
+
+/// `POST /v1/node/workspaces`: which workspaces may be removed.
+#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskWorkspaces {
+    /// Tasks that the node has a workspace of; at most 1000.
+    pub tasks: Vec<TaskId>,
+    /// For how long a task must have been closed, in seconds.
+    pub closed_for_s: u32,
+}
+
+/// Which workspaces a node may remove.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct WorkspacesView {
+    /// Those of the tasks asked about that have been closed for that long.
+    pub removable: Vec<TaskId>,
 }
 
 /// `POST /v1/node/jobs/{job}/logs`
@@ -135,6 +182,9 @@ pub struct NodeView {
     pub capabilities: Capabilities,
     /// Jobs it has now.
     pub running_jobs: i64,
+    /// The process that works under its name; absent once that was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<IncarnationId>,
     /// When it last polled.
     pub last_seen_at: Option<DateTime<Utc>>,
     /// When it first joined.

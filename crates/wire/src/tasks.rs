@@ -45,7 +45,8 @@ pub struct CreateTask {
     /// The bounds of each job.
     #[serde(default)]
     pub limits: Limits,
-    /// Whether a step may run again after it was interrupted: only for commands that are safe to repeat.
+    /// Whether a step may run again after it was interrupted, up to 3 times in all or `max_attempts` if
+    /// that is more: only for commands that are safe to repeat.
     #[serde(default)]
     pub retry_interrupted: bool,
     /// How often a failing step may run in all, 1 to 10; when absent, the preference

@@ -11,6 +11,7 @@ mod artifacts;
 mod attachments;
 mod backoff;
 mod job;
+mod lineage;
 mod link;
 mod logs;
 mod poll;
@@ -30,8 +31,10 @@ use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use cynode_wire::nodes::Capabilities;
+use tokio::time::Instant;
 
 use self::backoff::Backoff;
+use self::lineage::Lineage;
 use self::link::{Link, LinkError};
 use self::roster::Roster;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
@@ -51,7 +54,7 @@ pub struct AgentOptions {
     pub slug: String,
     /// Jobs it runs at once.
     pub max_concurrency: u32,
-    /// How long a task's workspace is kept after its last job.
+    /// How long a task's workspace is kept after the task was closed.
     pub workspace_retention: Duration,
     /// How and where jobs run.
     pub sandbox: SandboxOptions,
@@ -117,10 +120,30 @@ impl Context {
     where
         F: Future<Output = Result<T, cynode_client::Error>>,
     {
+        self.persist_within(job, Duration::MAX, call).await
+    }
+
+    /// The same, for as long as the orchestrator does not answer at all. One that answers with an error
+    /// for longer than `limit` has said its final word.
+    async fn persist_within<T, F>(
+        &self,
+        job: JobId,
+        limit: Duration,
+        call: impl Fn(Client) -> F,
+    ) -> Result<T, LinkError>
+    where
+        F: Future<Output = Result<T, cynode_client::Error>>,
+    {
         let mut backoff = Backoff::new();
+        let mut failing_since = None;
         loop {
             match self.link.call(&call).await {
                 Err(error) if !error.is_final() && !self.roster.is_forgotten(job) => {
+                    let begun = error.is_answer().then(Instant::now);
+                    failing_since = begun.map(|now| failing_since.unwrap_or(now));
+                    if failing_since.is_some_and(|since: Instant| since.elapsed() >= limit) {
+                        return Err(error);
+                    }
                     tracing::debug!(job.id = %job, "job {job} waits for the orchestrator: {error}");
                     backoff.wait().await;
                 }
@@ -156,7 +179,10 @@ impl Agent {
             (None, features) => tracing::info!("jobs are isolated by {features}"),
         }
         let capabilities = capabilities(&options, &sandbox);
-        let link = Link::new(&options, capabilities).map_err(AgentError::Address)?;
+        let state_dir = &options.sandbox.state_dir;
+        let lineage = Lineage::begin(state_dir)
+            .map_err(|cause| AgentError::StateDir { path: state_dir.clone(), cause })?;
+        let link = Link::new(&options, capabilities, lineage).map_err(AgentError::Address)?;
         let (roster, tasks) = (Roster::default(), Tasks::new());
         let context = Context { options, sandbox, link, roster, readiness, tasks };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
@@ -173,7 +199,9 @@ impl Agent {
         };
         context.readiness.set_waiting("the node is stopping");
         context.roster.stop_all(StopRequest::NodeStops);
-        if !context.tasks.finish(LAST_WORDS).await {
+        if context.tasks.finish(LAST_WORDS).await {
+            context.link.stop().await;
+        } else {
             tracing::warn!("some results are not delivered yet; the next start will deliver them");
         }
         refusal.map_or(Ok(()), |error| Err(context.refused(&error)))

@@ -18,6 +18,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use cynode_domain::ids::JobId;
+use cynode_runtime::durable_file;
 use cynode_wire::jobs::Stream;
 
 use crate::files;
@@ -29,6 +30,9 @@ pub enum JobDirError {
     /// The job was accepted before; it must not start again.
     #[error("the job was accepted before")]
     Exists,
+    /// The job goes on with files that are not here.
+    #[error("the workspace of its task, with the files of earlier steps, is not on this node")]
+    NoWorkspace,
     /// The disk refused.
     #[error("{path} cannot be used")]
     Io {
@@ -93,7 +97,7 @@ impl JobDir {
         fs::rename(&draft, &path).map_err(|cause| {
             if path.exists() { JobDirError::Exists } else { JobDirError::at(&path)(cause) }
         })?;
-        files::sync_parent(&path).map_err(JobDirError::at(&path))?;
+        durable_file::sync_parent(&path).map_err(JobDirError::at(&path))?;
         Ok(Self { path })
     }
 
@@ -236,6 +240,8 @@ mod tests {
                 action: Action::Command { line: "true".to_owned() },
                 limits: Limits::default(),
                 attachments: vec![],
+                incarnation: None,
+                needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),
             isolation: Isolation::OwnUser,

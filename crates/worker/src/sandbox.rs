@@ -6,7 +6,7 @@
 mod interactive;
 mod probe;
 
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -18,6 +18,7 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_runtime::clock::{Clock as _, SystemClock};
+use cynode_runtime::durable_file;
 use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 use tokio::sync::oneshot;
@@ -111,11 +112,17 @@ impl Sandbox {
     /// Accepts a job, durably, exactly once; starts nothing yet.
     pub fn accept(&self, assignment: Assignment) -> Result<JobDir, JobDirError> {
         let workspace = self.workspace(assignment.task_id);
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&workspace);
-        made.map_err(JobDirError::at(&workspace))?;
-        // The age of this file tells when the workspace was last used.
-        let used = self.workspaces_dir().join(format!(".{}", assignment.task_id));
-        File::create(&used).map_err(JobDirError::at(&used))?;
+        if self.jobs_dir().join(assignment.job_id.to_string()).exists() {
+            return Err(JobDirError::Exists);
+        }
+        if !workspace.is_dir() {
+            if assignment.needs_workspace {
+                return Err(JobDirError::NoWorkspace);
+            }
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&workspace);
+            let made = made.and_then(|()| durable_file::sync_parent(&workspace));
+            made.map_err(JobDirError::at(&workspace))?;
+        }
         let expose = self.options.expose.clone();
         let spec =
             JobSpec { assignment, workspace, isolation: self.isolation, expose, interactive: None };

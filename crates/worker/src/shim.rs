@@ -9,6 +9,7 @@ pub(crate) mod host;
 mod output;
 mod spawn;
 mod supervise;
+mod sync;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,10 +32,25 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     if dir.is_started() || dir.outcome().is_some() {
         return ExitCode::FAILURE;
     }
-    match dir.set_outcome(&run(&dir, SystemClock.now())) {
+    let begun = sync::Begun::now();
+    let mut outcome = run(&dir, SystemClock.now());
+    if let Err(reason) = keep(&dir, &begun) {
+        outcome.ending = Ending::Interrupted { reason };
+    }
+    match dir.set_outcome(&outcome) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Makes what the job wrote durable: its outcome says that it is there.
+fn keep(dir: &JobDir, begun: &sync::Begun) -> Result<(), String> {
+    if !dir.is_started() {
+        return Ok(());
+    }
+    let spec = dir.spec().map_err(|error| error.to_string())?;
+    sync::files(dir, &spec, begun)
+        .map_err(|error| format!("what it wrote could not be made durable: {error}"))
 }
 
 fn run(dir: &JobDir, started_at: DateTime<Utc>) -> Outcome {

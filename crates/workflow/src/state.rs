@@ -96,6 +96,9 @@ pub struct Request {
     pub approve_plan: bool,
 }
 
+/// How often a step runs in all whose attempts are interrupted and may be repeated, at least.
+const INTERRUPTED_ATTEMPTS: u32 = 3;
+
 /// What a task allows its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -229,12 +232,17 @@ impl RunState {
         self.verification.as_ref().is_some_and(|verdict| verdict.status == VerdictStatus::Pass)
     }
 
-    /// Whether the step may run again: attempts are left, and it is known not to have been cut
-    /// off half-way, unless the task says that this does no harm.
+    /// Whether the step may run again. One that failed may while attempts are left. One that was
+    /// interrupted may only if the task says that this does no harm; then `max_attempts`, which bounds
+    /// failures, is not what ends it.
     pub fn may_retry(&self) -> bool {
+        let Bounds { retry_interrupted, max_attempts, .. } = self.bounds;
         let interrupted = self.last_result.as_ref().is_some_and(|result| result.is_interrupted());
-        self.attempts() < self.bounds.max_attempts
-            && (self.bounds.retry_interrupted || !interrupted)
+        match (interrupted, retry_interrupted) {
+            (false, _) => self.attempts() < max_attempts,
+            (true, true) => self.attempts() < max_attempts.max(INTERRUPTED_ATTEMPTS),
+            (true, false) => false,
+        }
     }
 
     /// What was decided about the newest result, if the run stands still for it.

@@ -77,3 +77,27 @@ async fn after_a_power_cut_every_task_closes_and_no_command_has_run_twice() {
         assert!(counts.iter().all(|count| *count <= 1), "{counts:?} {view:#?}");
     }
 }
+
+#[tokio::test]
+async fn a_command_outlives_a_killed_supervisor_and_the_next_one_delivers_it() {
+    let mut system = System::new().await;
+    let line = "echo ran >> step-1; while [ ! -e go ]; do sleep 0.05; done; echo done";
+    let task = create(&system.client, commands(&[line])).await;
+    let state = system.data_dir().join("node");
+    eventually("the first run", PATIENCE, || (runs(&state, task, 1) > 0).then_some(())).await;
+    let shims = system.shims();
+
+    system.stop(Signal::SIGKILL).await;
+    eventually("the end of the processes", PATIENCE, || {
+        let roles = ["orchestrator", "runner", "node", "pma"];
+        roles.iter().all(|role| system.roles(role).is_empty()).then_some(())
+    })
+    .await;
+    assert_eq!((shims.len(), system.shims()), (1, shims), "the command ended with its supervisor");
+    system.start().await;
+    std::fs::write(state.join(format!("workspaces/{task}/go")), "").unwrap();
+
+    let view = closed(&system.client, task, PATIENCE).await;
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    assert_eq!(runs(&state, task, 1), 1);
+}

@@ -114,8 +114,8 @@ async fn an_interrupted_job_that_may_be_repeated_is_run_again() {
     let system = System::new().await;
     let line = "echo ran >> step-1; [ $(wc -l < step-1) -gt 1 ] || sleep 60";
     let mut body = commands(&[line]);
+    // Attempts after a failure are another matter: it has one.
     body.retry_interrupted = true;
-    body.max_attempts = Some(2);
     let task = create(&system.client, body).await;
     has_begun(&system, task).await;
 

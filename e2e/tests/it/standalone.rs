@@ -69,6 +69,56 @@ impl Drop for Programs {
 }
 
 #[tokio::test]
+async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
+    let mut programs = Programs::new();
+    programs.start("cynode-orchestrator", |command, _| {
+        command.args(["--listen", "127.0.0.1:0"]);
+    });
+    let data = programs.data();
+    let address = eventually("an address", PATIENCE, || {
+        fs::read_to_string(data.join("orchestrator.addr")).ok()
+    });
+    let url = format!("http://{}", address.await);
+    programs.start("cynode-runner", |command, data| {
+        command.args(["--orchestrator-url", &url, "--token-file"]);
+        command.arg(data.join("runner.token"));
+    });
+    // Without --slug: both are called as the machine is.
+    for state in ["one", "other"] {
+        programs.start("cynode-node", |command, data| {
+            command.args(["--orchestrator-url", &url, "--join-token-file"]);
+            command.arg(data.join("node-join.token"));
+            command.arg("--state-dir").arg(data.join(state));
+        });
+    }
+    let logs = [2, 3].map(|number| programs.home.path().join(format!("{number}.log")));
+    eventually("one of them is rejected", PATIENCE, || {
+        let text = logs.iter().map(|log| fs::read_to_string(log).unwrap_or_default());
+        let text: String = text.collect();
+        (text.contains("is in use") && text.contains("--slug")).then_some(())
+    })
+    .await;
+    let token = fs::read_to_string(data.join("admin.token")).unwrap();
+    let client = Client::new(&url, SecretString::from(token.trim().to_owned())).unwrap();
+
+    let mut tasks = vec![];
+    for _ in 0..TASKS {
+        tasks.push(create(&client, commands(&["echo ran >> step-1", "echo ran >> step-2"])).await);
+    }
+
+    for task in tasks {
+        let view = closed(&client, task, PATIENCE).await;
+        assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+        for step in [1, 2] {
+            let runs =
+                ["one", "other"].map(|state| crate::work::runs(&data.join(state), task, step));
+            assert_eq!(runs.iter().sum::<usize>(), 1, "step {step} of {task}: {runs:?}");
+        }
+    }
+    assert!(programs.stop(), "a program did not end well");
+}
+
+#[tokio::test]
 async fn two_runners_and_two_nodes_share_the_work_of_one_orchestrator() {
     let database = postgres_database().await;
     let mut programs = Programs::new();

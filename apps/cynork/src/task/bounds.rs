@@ -35,7 +35,8 @@ pub(crate) struct Bounds {
     /// How often a failing step may run in all, 1 to 10 [default: as preferences say, or once].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
     max_attempts: Option<u32>,
-    /// Run a step again after it was interrupted: only for work that is safe to repeat.
+    /// Run a step again after it was interrupted, up to 3 times in all or as --max-attempts says if that
+    /// is more: only for work that is safe to repeat.
     #[arg(long)]
     retry_interrupted: bool,
     #[command(flatten)]

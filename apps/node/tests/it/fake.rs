@@ -1,4 +1,5 @@
-//! A small orchestrator: hands out jobs, remembers what a node tells it, and can go away.
+//! A small orchestrator: hands out jobs, remembers what a node tells it, and can go away. Like the real
+//! one it lets one process at a time work under the node's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -14,14 +15,15 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cynode_domain::ids::{ArtifactId, JobId, NodeId, TaskId};
+use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, Assignment, LogPosition, Poll, PollView, RegisterNode, RegisteredView,
+    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
+    PollView, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_worker::agent::{Agent, AgentOptions};
 use cynode_worker::sandbox::SandboxOptions;
@@ -51,6 +53,54 @@ pub(crate) struct Known {
     pub(crate) repeats_itself: bool,
     /// Refuse every token a node has got so far.
     pub(crate) valid_from: u32,
+    /// The process that works under the node's name, and those that were rejected.
+    pub(crate) holder: Option<IncarnationId>,
+    pub(crate) rejected: BTreeSet<IncarnationId>,
+    /// Which process each job was given to.
+    pub(crate) held_by: BTreeMap<JobId, IncarnationId>,
+    /// Tasks that are closed.
+    pub(crate) closed: BTreeSet<TaskId>,
+    /// Attachments and artifacts that it fails to give out or to store.
+    pub(crate) broken: BTreeSet<String>,
+    /// How often one of those was asked for.
+    pub(crate) failures: u32,
+}
+
+impl Known {
+    /// Lets a process work under the node's name.
+    fn begin(&mut self, process: &Incarnation) -> Result<(), StatusCode> {
+        let follows = |holder| process.predecessors_ended && process.succeeds.contains(&holder);
+        if self.holder.is_some_and(|holder| holder != process.id && !follows(holder)) {
+            self.rejected.insert(process.id);
+            return Err(StatusCode::CONFLICT);
+        }
+        self.holder = Some(process.id);
+        for holder in self.held_by.values_mut().filter(|held| process.succeeds.contains(held)) {
+            *holder = process.id;
+        }
+        Ok(())
+    }
+
+    /// Checks that the caller holds a job.
+    fn check_holder(&self, headers: &HeaderMap, job: JobId) -> Result<(), StatusCode> {
+        authorize(self, headers)?;
+        let is_held = self.held_by.get(&job) == Some(&process(headers));
+        is_held.then_some(()).ok_or(StatusCode::CONFLICT)
+    }
+
+    /// Fails if it is to fail for this file.
+    fn check_disk(&mut self, name: &str) -> Result<(), StatusCode> {
+        if self.broken.contains(name) {
+            self.failures += 1;
+            return Err(StatusCode::INTERNAL_SERVER_ERROR);
+        }
+        Ok(())
+    }
+}
+
+/// The process that calls.
+fn process(headers: &HeaderMap) -> IncarnationId {
+    headers[INCARNATION_HEADER].to_str().unwrap().parse().unwrap()
 }
 
 #[derive(Debug, Clone, Default)]
@@ -82,6 +132,9 @@ impl Fake {
         let address = listener.local_addr().unwrap();
         let routes = Router::new()
             .route("/v1/nodes/register", post(register))
+            .route("/v1/node/start", post(start))
+            .route("/v1/node/stop", post(stop))
+            .route("/v1/node/workspaces", post(workspaces))
             .route("/v1/node/poll", post(poll))
             .route("/v1/node/jobs/{job}/logs", post(logs))
             .route("/v1/node/jobs/{job}/artifacts", put(artifact))
@@ -201,15 +254,42 @@ fn options(state: &Path, orchestrator: SocketAddr) -> AgentOptions {
 async fn register(
     State(fake): State<Fake>,
     headers: HeaderMap,
-    Json(_): Json<RegisterNode>,
+    Json(body): Json<RegisterNode>,
 ) -> Result<Json<RegisteredView>, StatusCode> {
     if headers["authorization"] != "Bearer join" {
         return Err(StatusCode::UNAUTHORIZED);
     }
     let mut known = fake.known();
+    known.begin(&body.incarnation)?;
     known.registrations += 1;
     let node_token = known.registrations.to_string();
     Ok(Json(RegisteredView { node_id: NodeId::generate(), node_token }))
+}
+
+async fn start(
+    State(fake): State<Fake>,
+    headers: HeaderMap,
+    Json(body): Json<Incarnation>,
+) -> Result<StatusCode, StatusCode> {
+    let mut known = fake.known();
+    authorize(&known, &headers)?;
+    known.begin(&body)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn stop(State(fake): State<Fake>, headers: HeaderMap) -> StatusCode {
+    let mut known = fake.known();
+    known.holder.take_if(|holder| *holder == process(&headers));
+    StatusCode::NO_CONTENT
+}
+
+async fn workspaces(
+    State(fake): State<Fake>,
+    Json(body): Json<AskWorkspaces>,
+) -> Json<WorkspacesView> {
+    let known = fake.known();
+    let removable = body.tasks.into_iter().filter(|task| known.closed.contains(task)).collect();
+    Json(WorkspacesView { removable })
 }
 
 fn authorize(known: &Known, headers: &HeaderMap) -> Result<(), StatusCode> {
@@ -225,10 +305,14 @@ async fn poll(
 ) -> Result<Json<PollView>, StatusCode> {
     let patience = tokio::time::sleep(Duration::from_millis(body.wait_ms.into()));
     tokio::pin!(patience);
+    authorize(&fake.known(), &headers)?;
+    if fake.known().holder != Some(process(&headers)) {
+        return Err(StatusCode::CONFLICT);
+    }
     note(&mut fake.known(), &body);
     loop {
         let news = fake.news.notified();
-        let view = answer(&fake.known(), &headers, &body)?;
+        let view = answer(&mut fake.known(), &headers, &body)?;
         if view != PollView::default() {
             return Ok(Json(view));
         }
@@ -249,14 +333,22 @@ fn note(known: &mut Known, body: &Poll) {
     known.polls.push(body.clone());
 }
 
-fn answer(known: &Known, headers: &HeaderMap, body: &Poll) -> Result<PollView, StatusCode> {
+fn answer(known: &mut Known, headers: &HeaderMap, body: &Poll) -> Result<PollView, StatusCode> {
     authorize(known, headers)?;
+    let caller = process(headers);
     let is_held = |job: &JobId| body.holding.contains(job);
     let open = known.assigned.values().filter(|job| {
         known.repeats_itself || !is_held(&job.job_id) && !known.results.contains_key(&job.job_id)
     });
+    let open: Vec<Assignment> = open
+        .take(body.free_slots as usize)
+        .map(|job| Assignment { incarnation: Some(caller), ..job.clone() })
+        .collect();
+    for job in &open {
+        known.held_by.entry(job.job_id).or_insert(caller);
+    }
     Ok(PollView {
-        assignments: open.take(body.free_slots as usize).cloned().collect(),
+        assignments: open,
         cancel: known.cancel.iter().copied().filter(is_held).collect(),
         forget: known.forget.iter().copied().filter(is_held).collect(),
     })
@@ -265,25 +357,31 @@ fn answer(known: &Known, headers: &HeaderMap, body: &Poll) -> Result<PollView, S
 async fn logs(
     State(fake): State<Fake>,
     UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
     Json(body): Json<AppendLog>,
-) -> Json<LogPosition> {
+) -> Result<Json<LogPosition>, StatusCode> {
     let mut known = fake.known();
+    known.check_holder(&headers, job)?;
     let log = known.logs.entry((job, body.stream.as_str())).or_default();
     if body.offset == log.len() as u64 {
         log.extend(STANDARD.decode(body.data_base64).unwrap());
     }
-    Json(LogPosition { next_offset: log.len() as u64 })
+    Ok(Json(LogPosition { next_offset: log.len() as u64 }))
 }
 
 async fn artifact(
     State(fake): State<Fake>,
     UrlPath(job): UrlPath<JobId>,
     Query(query): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
     content: Bytes,
-) -> Json<ArtifactView> {
+) -> Result<Json<ArtifactView>, StatusCode> {
     let path = query["path"].clone();
-    fake.known().artifacts.insert(path.clone(), content.to_vec());
-    Json(ArtifactView {
+    let mut known = fake.known();
+    known.check_holder(&headers, job)?;
+    known.check_disk(&path)?;
+    known.artifacts.insert(path.clone(), content.to_vec());
+    Ok(Json(ArtifactView {
         id: ArtifactId::generate(),
         task_id: TaskId::generate(),
         job_id: Some(job),
@@ -292,27 +390,33 @@ async fn artifact(
         size_bytes: i64::try_from(content.len()).unwrap(),
         sha256: String::new(),
         created_at: SystemClock.now(),
-    })
+    }))
 }
 
 async fn attachment(
     State(fake): State<Fake>,
-    UrlPath((_, name)): UrlPath<(JobId, String)>,
+    UrlPath((job, name)): UrlPath<(JobId, String)>,
+    headers: HeaderMap,
 ) -> Result<Vec<u8>, StatusCode> {
-    fake.known().attachments.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)
+    let mut known = fake.known();
+    known.check_holder(&headers, job)?;
+    known.check_disk(&name)?;
+    known.attachments.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)
 }
 
 async fn result(
     State(fake): State<Fake>,
     UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
     Json(body): Json<JobResult>,
-) -> StatusCode {
+) -> Result<StatusCode, StatusCode> {
     let mut known = fake.known();
+    known.check_holder(&headers, job)?;
     if known.forget.contains(&job) {
-        return StatusCode::CONFLICT;
+        return Err(StatusCode::CONFLICT);
     }
     known.results.entry(job).or_default().push(body);
-    StatusCode::NO_CONTENT
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What the orchestrator has of a job's stream.

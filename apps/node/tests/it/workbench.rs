@@ -89,6 +89,8 @@ pub(crate) fn command(line: &str) -> Assignment {
         action: Action::Command { line: line.to_owned() },
         limits: limits(),
         attachments: vec![],
+        incarnation: None,
+        needs_workspace: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who may see and do what.
 
 use cynode_wire::events::EventQuery;
+use cynode_wire::nodes::INCARNATION_HEADER;
 use cynode_wire::page::PageQuery;
 use cynode_wire::projects::{CreateProject, UpdateProject};
 use cynode_wire::tasks::{AddDependency, LogQuery, TaskQuery};
@@ -144,6 +145,7 @@ pub(crate) async fn each_kind_of_token_opens_its_own_routes_only(harness: Harnes
     for (method, path, kind) in routes(&harness).await {
         for (holder, token) in &tokens {
             let request = harness.request(method.clone(), &path).bearer_auth(token.expose_secret());
+            let request = request.header(INCARNATION_HEADER, ID);
             let is_stream = path == "/v1/events" && *holder == "user";
             if kind == "none" || is_stream {
                 continue;
@@ -182,6 +184,7 @@ async fn every_documented_route_but_sign_in_refuses_a_request_without_a_token() 
 async fn the_token_of_a_node_that_registered_again_opens_nothing() {
     let harness = Harness::sqlite().await;
     let old = Node::register(&harness, "anvil", true).await;
+    old.client.node_stop().await.unwrap();
     Node::register(&harness, "anvil", true).await;
 
     let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 1, wait_ms: 0 };

@@ -1,12 +1,12 @@
 //! The processes that talk to an orchestrator: workflow runners and worker nodes.
 
 use cynode_client::{Client, Error};
-use cynode_domain::ids::{HolderId, JobId, NodeId, TaskId};
+use cynode_domain::ids::{HolderId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
 use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::{JobResult, Truncated};
-use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
     SaveCheckpoint, StartRun, VerificationView, VerifyStep,
@@ -117,13 +117,37 @@ pub(crate) fn checkpoint(hold: Hold, sequence: i64) -> SaveCheckpoint {
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) id: NodeId,
+    pub(crate) process: IncarnationId,
 }
 
 impl Node {
     pub(crate) async fn register(harness: &Harness, slug: &str, has_sandbox: bool) -> Self {
+        Self::join(harness, &registration(slug, has_sandbox)).await.unwrap()
+    }
+
+    /// Joins with the join token.
+    pub(crate) async fn join(harness: &Harness, body: &RegisterNode) -> Result<Self, Error> {
         let joining = harness.client(harness.secret("node-join.token"));
-        let registered = joining.node_register(&registration(slug, has_sandbox)).await.unwrap();
-        Self { client: harness.client(registered.node_token), id: registered.node_id }
+        let joined = joining.node_register(body).await?;
+        let process = body.incarnation.id;
+        let client = harness.client(joined.node_token).with_incarnation(process);
+        Ok(Self { client, id: joined.node_id, process })
+    }
+
+    /// Another process that has this one's token.
+    pub(crate) fn other_process(&self) -> Self {
+        let process = IncarnationId::generate();
+        let client = self.client.clone().with_incarnation(process);
+        Self { client, id: self.id, process }
+    }
+
+    /// The next process on the same state directory, which knows that this one has ended.
+    pub(crate) async fn restarted(&self) -> Self {
+        let next = self.other_process();
+        let succeeds = vec![self.process];
+        let body = Incarnation { id: next.process, succeeds, predecessors_ended: true };
+        next.client.node_start(&body).await.unwrap();
+        next
     }
 
     /// What is new, without waiting; the node has room for four jobs.
@@ -176,6 +200,11 @@ pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
                 reason: None,
             },
             max_concurrency: 4,
+        },
+        incarnation: Incarnation {
+            id: IncarnationId::generate(),
+            succeeds: vec![],
+            predecessors_ended: false,
         },
     }
 }

@@ -290,6 +290,12 @@ on_both_engines! {
     }
     nodes {
         a_node_that_registers_again_keeps_its_id_and_loses_its_old_token,
+        a_second_node_with_a_name_in_use_is_rejected_and_changes_nothing,
+        a_process_with_a_copied_token_gets_no_job_and_reports_none,
+        a_restarted_node_takes_over_at_once_with_the_jobs_it_had,
+        a_stopped_node_leaves_its_name_and_not_its_jobs,
+        a_job_that_goes_on_with_earlier_files_says_so,
+        only_workspaces_of_closed_tasks_may_be_removed,
         an_assignment_is_handed_out_again_until_the_node_has_it,
         a_drained_node_gets_nothing_until_it_is_enabled,
         a_job_that_a_drained_node_has_not_begun_goes_to_another,
@@ -307,6 +313,8 @@ on_both_engines! {
         the_same_result_again_changes_nothing_and_another_is_refused,
         a_job_of_another_node_is_refused,
         a_job_whose_node_falls_silent_is_interrupted,
+        a_result_that_comes_late_makes_an_unknown_job_known,
+        an_attachment_whose_content_is_missing_is_reported_as_missing,
         a_job_stays_alive_while_its_node_waits_for_news,
         output_may_hold_any_byte,
     }

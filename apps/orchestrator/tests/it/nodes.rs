@@ -1,8 +1,9 @@
 //! Worker nodes: joining, and who gets which job.
 
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::status::NodeStatus;
-use cynode_wire::nodes::PollView;
+use cynode_wire::jobs::Stream;
+use cynode_wire::nodes::{AskWorkspaces, Incarnation, PollView};
 
 use crate::actors::{Node, Runner, registration};
 use crate::harness::{Harness, eventually, refused};
@@ -23,6 +24,7 @@ pub(crate) async fn a_node_that_registers_again_keeps_its_id_and_loses_its_old_t
 ) {
     let old = harness.node("anvil").await;
 
+    old.client.node_stop().await.unwrap();
     let new = harness.node("anvil").await;
 
     assert_eq!(old.id, new.id);
@@ -30,6 +32,109 @@ pub(crate) async fn a_node_that_registers_again_keeps_its_id_and_loses_its_old_t
     let problem = refused(old.client.node_poll(&body).await, 401);
     assert!(problem.detail.contains("register again"));
     assert_eq!(harness.admin().node_list().await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_second_node_with_a_name_in_use_is_rejected_and_changes_nothing(
+    harness: Harness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let job = job(&harness, &runner).await;
+    node.take().await;
+
+    let second = registration("anvil", true);
+    let joining = harness.client(harness.secret("node-join.token"));
+    let problem = refused(joining.node_register(&second).await, 409);
+
+    assert!(problem.detail.contains("the node name \"anvil\" is in use"), "{problem:?}");
+    assert!(problem.detail.contains("--slug"), "{problem:?}");
+    // Neither the token nor what the node can do was replaced.
+    assert_eq!(node.poll(&[job]).await, PollView::default());
+    let seen = harness.admin().node_get("anvil").await.unwrap();
+    assert_eq!(seen.incarnation, Some(node.process));
+    node.end(job, 0).await.unwrap();
+}
+
+pub(crate) async fn a_process_with_a_copied_token_gets_no_job_and_reports_none(harness: Harness) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let copy = node.other_process();
+    let job = job(&harness, &runner).await;
+    // Handed out and not yet acknowledged: whoever polls as this node would get it.
+    assert_eq!(ids(&node.poll(&[]).await), [job]);
+
+    let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 4, wait_ms: 0 };
+    refused(copy.client.node_poll(&body).await, 409);
+    let start = Incarnation { id: copy.process, succeeds: vec![], predecessors_ended: false };
+    let problem = refused(copy.client.node_start(&start).await, 409);
+    assert!(problem.detail.contains("--slug"), "{problem:?}");
+    refused(copy.end(job, 0).await, 409);
+    refused(copy.client.node_append_log(job, Stream::Stdout, 0, b"x").await, 409);
+    refused(copy.client.node_put_artifact(job, "a", "x".into()).await, 409);
+
+    assert_eq!(node.poll(&[job]).await, PollView::default());
+    node.end(job, 0).await.unwrap();
+}
+
+pub(crate) async fn a_restarted_node_takes_over_at_once_with_the_jobs_it_had(harness: Harness) {
+    let (runner, old) = (harness.runner(), harness.node("anvil").await);
+    let kept = job(&harness, &runner).await;
+    old.take().await;
+    let lost = job(&harness, &runner).await;
+    assert_eq!(ids(&old.poll(&[kept]).await), [lost]);
+
+    let new = old.restarted().await;
+
+    // What the old process did not acknowledge is handed out again, to the new one only.
+    let news = new.poll(&[kept]).await;
+    assert_eq!(ids(&news), [lost]);
+    assert_eq!(news.assignments[0].incarnation, Some(new.process));
+    let body = cynode_wire::nodes::Poll { holding: vec![kept], free_slots: 4, wait_ms: 0 };
+    refused(old.client.node_poll(&body).await, 409);
+    refused(old.end(kept, 1).await, 409);
+    for job in [kept, lost] {
+        new.end(job, 0).await.unwrap();
+    }
+}
+
+pub(crate) async fn a_stopped_node_leaves_its_name_and_not_its_jobs(harness: Harness) {
+    let (runner, old) = (harness.runner(), harness.node("anvil").await);
+    let job = job(&harness, &runner).await;
+    old.take().await;
+
+    old.client.node_stop().await.unwrap();
+    let stranger = harness.node("anvil").await;
+
+    assert_eq!(stranger.poll(&[job]).await.forget, [job]);
+    refused(stranger.end(job, 0).await, 409);
+}
+
+pub(crate) async fn a_job_that_goes_on_with_earlier_files_says_so(harness: Harness) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let first = node.poll(&[]).await.assignments.remove(0);
+    node.poll(&[first.job_id]).await;
+    node.end(first.job_id, 0).await.unwrap();
+
+    runner.dispatch(hold, 1).await.unwrap();
+    let second = node.poll(&[]).await.assignments.remove(0);
+
+    assert_eq!([first.needs_workspace, second.needs_workspace], [false, true]);
+    node.end(second.job_id, 0).await.unwrap();
+}
+
+pub(crate) async fn only_workspaces_of_closed_tasks_may_be_removed(harness: Harness) {
+    let (admin, node) = (harness.admin(), harness.node("anvil").await);
+    let (open, closed) = (harness.task().await.id, harness.task().await.id);
+    admin.task_cancel(&closed.to_string()).await.unwrap();
+    let unknown = TaskId::generate();
+    let removable = async |closed_for_s| {
+        let body = AskWorkspaces { tasks: vec![open, closed, unknown], closed_for_s };
+        node.client.node_workspaces(&body).await.unwrap().removable
+    };
+
+    assert_eq!(removable(0).await, [closed]);
+    assert_eq!(removable(3600).await, []);
 }
 
 pub(crate) async fn an_assignment_is_handed_out_again_until_the_node_has_it(harness: Harness) {

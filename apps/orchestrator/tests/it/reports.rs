@@ -8,10 +8,10 @@ use cynode_domain::status::JobStatus;
 use cynode_testkit::query;
 use cynode_wire::jobs::{JobResult, JobView, Stream};
 use cynode_wire::nodes::PollView;
-use cynode_wire::tasks::LogQuery;
+use cynode_wire::tasks::{Attachment, LogQuery};
 
 use crate::actors::{Node, exited};
-use crate::harness::{Harness, eventually, refused};
+use crate::harness::{Harness, commands, eventually, refused};
 
 /// A job that a node has taken, and the name of its task.
 async fn taken(harness: &Harness) -> (Node, JobId, String) {
@@ -123,9 +123,54 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harnes
 
     assert_eq!(ended.status, JobStatus::LeaseExpired);
     assert!(matches!(ended.result.unwrap().ending, Ending::Interrupted { .. }));
-    refused(node.end(job, 0).await, 409);
     assert_eq!(node.poll(&[job]).await.forget, [job]);
+    // The node ends what is not waited for; that says nothing about the time before.
+    let canceled = JobResult { ending: Ending::Canceled, ..exited(0) };
+    node.client.node_finish(job, &canceled).await.unwrap();
     assert_eq!(only_job(&harness, &task).await.status, JobStatus::LeaseExpired);
+}
+
+pub(crate) async fn a_result_that_comes_late_makes_an_unknown_job_known(harness: Harness) {
+    let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
+    let (node, job, task) = taken(&harness).await;
+    let stranger = harness.node("stranger").await;
+    eventually("the lease runs out", async || {
+        (only_job(&harness, &task).await.status == JobStatus::LeaseExpired).then_some(())
+    })
+    .await;
+    refused(stranger.end(job, 0).await, 409);
+
+    node.client.node_append_log(job, Stream::Stdout, 0, b"out\n").await.unwrap();
+    node.client.node_put_artifact(job, "late.txt", "x".into()).await.unwrap();
+    for _ in 0..2 {
+        node.end(job, 3).await.unwrap();
+    }
+
+    let view = only_job(&harness, &task).await;
+    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited(3))));
+    assert_eq!(harness.admin().artifact_list(&task).await.unwrap().len(), 1);
+    refused(node.end(job, 0).await, 409);
+}
+
+pub(crate) async fn an_attachment_whose_content_is_missing_is_reported_as_missing(
+    harness: Harness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let (name, content_base64) = ("data.csv".to_owned(), "MSwyCg==".to_owned());
+    let mut body = commands(&["true"]);
+    body.attachments = vec![Attachment { name, content_base64 }];
+    let task = harness.admin().task_create(&body).await.unwrap();
+    let file = harness.admin().artifact_list(&task.task_name).await.unwrap().remove(0);
+    let hold = runner.claim(0).await.unwrap().hold;
+    runner.dispatch(hold, 0).await.unwrap();
+    let job = node.take().await;
+    let blobs = harness.data_dir().join("blobs");
+    std::fs::remove_file(blobs.join(&file.sha256[..2]).join(&file.sha256[2..])).unwrap();
+
+    let problem = refused(node.client.node_get_attachment(job, "data.csv").await, 404);
+
+    assert!(problem.detail.contains("the content is missing"), "{problem:?}");
+    node.end(job, 1).await.unwrap();
 }
 
 pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Harness) {

@@ -59,6 +59,7 @@ impl From<BlobError> for ToolFault {
     fn from(fault: BlobError) -> Self {
         match fault {
             BlobError::TooLarge { .. } | BlobError::CutOff => Self::invalid(fault.to_string()),
+            BlobError::Missing { .. } => Self::not_found(fault.to_string()),
             BlobError::Disk(_) => Self::internal(&fault),
         }
     }
@@ -131,7 +132,7 @@ impl From<NodeError> for ToolFault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) => Self::invalid(fault.to_string()),
             E::BadToken | E::NotAdmin => Self::new(ErrorKind::Forbidden, fault.to_string()),
-            E::NotYourJob(_) | E::IllegalMove(_) => {
+            E::NotYourJob(_) | E::NameInUse { .. } | E::Superseded(_) | E::IllegalMove(_) => {
                 Self::new(ErrorKind::Conflict, fault.to_string())
             }
             E::Secret(_) => Self::internal(&fault),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ChainId;
 use cynode_runtime::clock::SharedClock;
+use cynode_runtime::durable_file;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
     AuditLane, AuditRecord, AuditStore, ChainHead, Sealed, SettingStore, Store, Tx,
@@ -127,23 +128,55 @@ async fn forget(
     Ok(tx.chain_forget(head.chain, (last.seal.seq, &last.seal.hash), now).await?)
 }
 
-/// The chain of this data directory, made when first needed.
+/// The chain of this data directory, made when first needed. An empty file is what a power cut left of
+/// one that an earlier version wrote: a new chain begins, and the old one stays in the database.
 fn instance(path: &Path) -> io::Result<ChainId> {
-    match fs::read_to_string(path) {
-        Ok(text) => {
-            text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let chain = ChainId::generate();
-            write(path, chain)?;
-            Ok(chain)
-        }
-        Err(error) => Err(error),
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return begin(path),
+        Err(error) => return Err(error),
+    };
+    if text.trim().is_empty() {
+        warn!("{} was empty: a new chain of audit records begins", path.display());
+        return begin(path);
     }
+    text.trim().parse().map_err(|error| {
+        let reason = format!(
+            "it does not hold the id of an audit chain ({error}); \
+             remove the file to begin a new chain"
+        );
+        io::Error::new(io::ErrorKind::InvalidData, reason)
+    })
+}
+
+fn begin(path: &Path) -> io::Result<ChainId> {
+    let chain = ChainId::generate();
+    write(path, chain)?;
+    Ok(chain)
 }
 
 fn write(path: &Path, chain: ChainId) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    fs::write(&temporary, format!("{chain}\n"))?;
-    fs::rename(&temporary, path)
+    durable_file::replace(path, format!("{chain}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_instance_file_begins_a_new_chain_and_a_damaged_one_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("instance.id");
+        let first = instance(&path).unwrap();
+        assert_eq!(instance(&path).unwrap(), first);
+
+        fs::write(&path, "").unwrap();
+        let second = instance(&path).unwrap();
+        assert_ne!(second, first);
+        assert_eq!(instance(&path).unwrap(), second);
+
+        fs::write(&path, "garbage").unwrap();
+        let rejected = instance(&path).unwrap_err().to_string();
+        assert!(rejected.contains("remove the file"), "{rejected}");
+    }
 }

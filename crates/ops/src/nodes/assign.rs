@@ -134,6 +134,7 @@ mod tests {
             sandbox_supported: true,
             max_concurrency: 4,
             open_jobs,
+            incarnation: None,
             last_seen_at: None,
             created_at: chrono::DateTime::UNIX_EPOCH,
         }
@@ -152,6 +153,7 @@ mod tests {
             },
             status: JobStatus::Queued,
             node: None,
+            incarnation: None,
             result: None,
             cancel_requested: false,
             acknowledged: false,

@@ -95,6 +95,7 @@ fn view(node: Node) -> Result<NodeView, NodeError> {
         status: node.status,
         capabilities,
         running_jobs: node.open_jobs,
+        incarnation: node.incarnation,
         last_seen_at: node.last_seen_at,
         created_at: node.created_at,
     })

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use cynode_domain::ids::IncarnationId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{EventStore, Job, JobStore, NewEvent, NodeStore, SettingStore, TaskStore, Tx};
+use cynode_store::{
+    EventStore, Job, JobStore, NewEvent, NodeStore, PlacementStore, SettingStore, TaskStore, Tx,
+};
 use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
@@ -14,7 +17,7 @@ use crate::NodeCaller;
 use crate::signals::Topic;
 use crate::tasks::event;
 use crate::workflow::MAX_WAIT_MS;
-use crate::workflow::make::names;
+use crate::workflow::make::{EXEC_STEP, names};
 
 const MAX_HOLDING: usize = 1000;
 
@@ -78,10 +81,12 @@ async fn look(
     request: &Poll,
     Terms { lease_ms, placing }: Terms,
 ) -> Result<Looked, NodeError> {
-    tx.node_touch(node.node).await?;
+    if !tx.node_touch(node.node, node.incarnation).await? {
+        return Err(NodeError::Superseded(node.slug.clone()));
+    }
     let (mut news, mut is_revoked) = (PollView::default(), false);
     for id in &request.holding {
-        if !tx.job_renew(*id, node.node, lease_ms).await? {
+        if !tx.job_renew(*id, node.incarnation, lease_ms).await? {
             news.forget.push(*id);
         }
     }
@@ -96,14 +101,14 @@ async fn look(
         if job.cancel_requested {
             if request.holding.contains(&id) {
                 news.cancel.push(id);
-            } else if !job.acknowledged {
+            } else if !job.acknowledged && is_held(&job, node) {
                 // It was handed out and never arrived: there is nothing to stop.
                 let canceled = JobStatus::Canceled;
                 is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
-        } else if is_to_be_handed_out(&job, request) && free > 0 {
+        } else if is_to_be_handed_out(&job, node, request) && free > 0 {
             free -= 1;
-            news.assignments.push(hand_out(tx, &job, lease_ms).await?);
+            news.assignments.push(hand_out(tx, &job, node.incarnation, lease_ms).await?);
         }
     }
     if is_revoked {
@@ -112,12 +117,19 @@ async fn look(
     Ok(Looked { news, is_revoked, assigned })
 }
 
-/// A queued job, or one whose first handing-out may have been lost on the way. Once the node has
-/// said that it has a job, it is never handed out again.
-fn is_to_be_handed_out(job: &Job, request: &Poll) -> bool {
+/// Whether no other process of the node was given the job.
+fn is_held(job: &Job, node: &NodeCaller) -> bool {
+    job.status == JobStatus::Queued || job.incarnation == Some(node.incarnation)
+}
+
+/// A queued job, or one whose first handing-out to this process may have been lost on the way. Once the
+/// process has said that it has a job, it is never handed out again.
+fn is_to_be_handed_out(job: &Job, node: &NodeCaller, request: &Poll) -> bool {
     match job.status {
         JobStatus::Queued => true,
-        JobStatus::Running => !job.acknowledged && !request.holding.contains(&job.asked.id),
+        JobStatus::Running => {
+            is_held(job, node) && !job.acknowledged && !request.holding.contains(&job.asked.id)
+        }
         JobStatus::Completed
         | JobStatus::Failed
         | JobStatus::Canceled
@@ -125,9 +137,14 @@ fn is_to_be_handed_out(job: &Job, request: &Poll) -> bool {
     }
 }
 
-async fn hand_out(tx: &mut Tx, job: &Job, lease_ms: u32) -> Result<Assignment, NodeError> {
+async fn hand_out(
+    tx: &mut Tx,
+    job: &Job,
+    process: IncarnationId,
+    lease_ms: u32,
+) -> Result<Assignment, NodeError> {
     if job.status == JobStatus::Queued {
-        tx.job_start(job.asked.id, lease_ms).await?;
+        tx.job_start(job.asked.id, process, lease_ms).await?;
         if let Some(task) = tx.task_get(job.asked.task).await? {
             let mut data = names(&job.asked);
             data["node_id"] = json!(job.node);
@@ -146,5 +163,14 @@ async fn hand_out(tx: &mut Tx, job: &Job, lease_ms: u32) -> Result<Assignment, N
         action: payload.action,
         limits: payload.limits,
         attachments: payload.attachments,
+        incarnation: Some(process),
+        needs_workspace: needs_workspace(tx, job).await?,
     })
+}
+
+/// Whether a job goes on with files that an earlier one left. A later step does, and so does every job
+/// that follows another one of its run; the first step of a new run begins anew.
+async fn needs_workspace(tx: &mut Tx, job: &Job) -> Result<bool, NodeError> {
+    let is_later_step = (1..EXEC_STEP).contains(&job.asked.step_index);
+    Ok(tx.job_has_workspace(job, !is_later_step).await?)
 }

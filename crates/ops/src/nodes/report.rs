@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cynode_domain::ids::{JobId, NodeId};
+use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_runtime::failpoint;
@@ -38,12 +38,12 @@ impl Nodes {
         if offset.saturating_add(length) > i64::from(Limits::MAX.output_bytes) {
             return Err(NodeError::Invalid(vec!["a stream is kept up to 1 MiB".to_owned()]));
         }
-        let node = node.node;
+        let process = node.incarnation;
         let stored = self
             .store
             .append(move |tx| {
                 Box::pin(async move {
-                    open_job(tx.job_get(job).await?, node, job)?;
+                    held_job(tx.job_get(job).await?, process, job)?;
                     let stream = request.stream.as_str();
                     Ok::<_, NodeError>(tx.log_append(job, stream, offset, &data).await?)
                 })
@@ -63,12 +63,12 @@ impl Nodes {
             let fault = format!("stdout and stderr hold up to {MAX_TEXT_BYTES} bytes each");
             return Err(NodeError::Invalid(vec![fault]));
         }
-        let node = node.node;
+        let process = node.incarnation;
         failpoint::hit("result_arrived", "job");
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    finish(tx, node, job, &result).await?;
+                    finish(tx, process, job, &result).await?;
                     failpoint::hit("result_written", "job");
                     Ok::<_, NodeError>(())
                 })
@@ -82,16 +82,24 @@ impl Nodes {
     }
 }
 
-async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Result<(), NodeError> {
+async fn finish(
+    tx: &mut Tx,
+    process: IncarnationId,
+    id: JobId,
+    result: &JobResult,
+) -> Result<(), NodeError> {
     let found = tx.job_lock(id).await?;
     let value = json!(result);
     if found
         .as_ref()
-        .is_some_and(|job| job.node == Some(node) && job.result.as_ref() == Some(&value))
+        .is_some_and(|job| job.incarnation == Some(process) && job.result.as_ref() == Some(&value))
     {
         return Ok(());
     }
-    let job = open_job(found, node, id)?;
+    let job = held_job(found, process, id)?;
+    if job.status == JobStatus::LeaseExpired {
+        return settle(tx, &job, process, result).await;
+    }
     let status = job.status.advance(status_of(&result.ending))?;
     let must_touch = close_job(tx, &job, status, Some(&value), &result.ending).await?;
     if job.asked.step_index == EXEC_STEP {
@@ -99,6 +107,26 @@ async fn finish(tx: &mut Tx, node: NodeId, id: JobId, result: &JobResult) -> Res
     }
     if must_touch {
         tx.policy_touch().await?;
+    }
+    Ok(())
+}
+
+/// A result that comes after the job's lease ran out: until now nobody knew what came of the job. Its run
+/// may have gone on; what the job's row says is corrected all the same.
+async fn settle(
+    tx: &mut Tx,
+    job: &Job,
+    process: IncarnationId,
+    result: &JobResult,
+) -> Result<(), NodeError> {
+    if matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. }) {
+        // Nothing new: the node ended it because it was not waited for any longer.
+        return Ok(());
+    }
+    let status = job.status.settle(status_of(&result.ending))?;
+    let value = json!(result);
+    if tx.job_settle(job.asked.id, process, (status, &value)).await? {
+        announce_end(tx, job, status, &result.ending).await?;
     }
     Ok(())
 }
@@ -132,15 +160,20 @@ async fn announce_end(
         let mut data = names(&job.asked);
         data["status"] = json!(status);
         data["ending"] = json!(ending);
+        if job.status == JobStatus::LeaseExpired {
+            data["late"] = true.into();
+        }
         let (run, job) = (Some(job.asked.run), Some(job.asked.id));
         tx.event_append(&NewEvent { run, job, ..event(&task, "job.ended", data) }).await?;
     }
     Ok(())
 }
 
-fn open_job(found: Option<Job>, node: NodeId, id: JobId) -> Result<Job, NodeError> {
+/// The job, if this process holds it and what came of it is not known.
+fn held_job(found: Option<Job>, process: IncarnationId, id: JobId) -> Result<Job, NodeError> {
+    let is_unknown = |status: JobStatus| !status.is_terminal() || status == JobStatus::LeaseExpired;
     found
-        .filter(|job| job.node == Some(node) && !job.status.is_terminal())
+        .filter(|job| job.incarnation == Some(process) && is_unknown(job.status))
         .ok_or(NodeError::NotYourJob(id))
 }
 

@@ -218,7 +218,8 @@ fn dispatched(row: &Transition, after: &Known) -> Told {
     let index = row.step_index.unwrap_or(after.current_step_index);
     let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
     let action = step_action(after, index);
-    let input = vec![format!("attempt {attempt} of {}: {action}", after.bounds.max_attempts)];
+    let input =
+        vec![format!("attempt {attempt} of {}: {action}", after.bounds.max_attempts.max(attempt))];
     let rule = "rule: the node that has the task's workspace, else the least loaded with a sandbox";
     let led_to = match row.job {
         Some(job) => format!("job {job}, for which no node is chosen yet"),
@@ -236,7 +237,7 @@ fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
         .take(50)
         .map(|finding| format!("{}: {}", word(finding.status), short(&finding.message)))
         .collect();
-    input.push(format!("attempt {attempt} of {}", after.bounds.max_attempts));
+    input.push(format!("attempt {attempt} of {}", after.bounds.max_attempts.max(attempt)));
     let decided =
         after.continuation.as_ref().filter(|new| before.continuation.as_ref() != Some(new));
     input.extend(decided.map(|decided| format!("how it goes on: {}", short(&decided.reason))));

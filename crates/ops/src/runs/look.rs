@@ -206,12 +206,14 @@ fn step(state: Value) -> Option<StepView> {
     let index = state.current_step_index;
     let at = state.plan.steps.get(usize::try_from(index).ok()?)?;
     let job = state.job.filter(|job| job.step_index == index);
+    let attempt = state.attempts_by_step.get(&index).copied().unwrap_or(0);
     Some(StepView {
         index,
         of: u32::try_from(state.plan.steps.len()).unwrap_or(u32::MAX),
         action: describe(&at.action),
-        attempt: state.attempts_by_step.get(&index).copied().unwrap_or(0),
-        max_attempts: state.bounds.map_or(1, |bounds| bounds.max_attempts),
+        attempt,
+        // A step that was interrupted may run again beyond the attempts it has after a failure.
+        max_attempts: state.bounds.map_or(1, |bounds| bounds.max_attempts).max(attempt),
         job_id: job.map(|job| job.job_id),
     })
 }

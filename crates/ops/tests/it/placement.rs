@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_domain::ids::{HolderId, JobId, TaskId};
+use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_ops::handoff::{
@@ -19,7 +19,7 @@ use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
 use cynode_store::{DecisionStore, Job, JobStore};
 use cynode_testkit::query;
 use cynode_wire::handoff::HandoffKind;
-use cynode_wire::nodes::{Capabilities, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
 use cynode_wire::page::PageQuery;
 use cynode_wire::tasks::CreateTask;
 use cynode_wire::workflow::{DispatchStep, Hold, StartRun};
@@ -142,8 +142,11 @@ impl Places {
             max_concurrency: 4,
         };
         let node_slug = slug.to_owned();
-        let node = self.nodes.register(RegisterNode { node_slug, capabilities }).await.unwrap();
-        NodeCaller { node: node.node_id, slug: slug.to_owned() }
+        let id = IncarnationId::generate();
+        let incarnation = Incarnation { id, succeeds: vec![], predecessors_ended: false };
+        let body = RegisterNode { node_slug, capabilities, incarnation };
+        let node = self.nodes.register(body).await.unwrap();
+        NodeCaller { node: node.node_id, slug: slug.to_owned(), incarnation: id }
     }
 
     async fn poll(&self, node: &NodeCaller) -> PollView {

@@ -168,10 +168,12 @@ store_laws! {
         only_a_queued_job_is_assigned_or_started,
         jobs_of_a_silent_node_are_taken_back_unless_they_run,
         queued_jobs_of_a_drained_node_are_taken_back,
-        a_job_is_renewed_by_its_own_node_only,
+        a_job_is_renewed_by_the_process_that_holds_it_only,
+        a_successor_takes_over_the_jobs_of_its_predecessor_only,
         a_running_job_expires_when_nobody_renews_it,
         renewing_all_saves_running_jobs_and_never_shortens_a_lease,
         a_closed_job_never_changes_again,
+        what_came_of_an_expired_job_is_added_once_by_its_holder,
         a_cancel_request_reaches_open_jobs_only,
     }
     placement {
@@ -203,6 +205,7 @@ store_laws! {
         a_node_is_found_by_slug_and_by_token,
         nodes_are_listed_by_slug_in_byte_order,
         a_poll_activates_a_node_unless_it_is_drained,
+        one_process_at_a_time_works_under_a_nodes_name,
         a_silent_node_is_retired,
         a_node_counts_its_open_jobs,
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::{NodeStatus, RunStatus};
@@ -132,7 +132,7 @@ impl World {
         let job = self.job(run, step_index).await;
         change!(self.store, tx => {
             tx.job_assign(job, node).await?;
-            tx.job_start(job, lease_ms).await
+            tx.job_start(job, process_of(node), lease_ms).await
         });
         job
     }
@@ -184,6 +184,7 @@ pub(crate) fn new_node(slug: &str) -> Node {
         sandbox_supported: true,
         max_concurrency: 4,
         open_jobs: 0,
+        incarnation: None,
         last_seen_at: None,
         created_at: at(0),
     }
@@ -216,4 +217,9 @@ pub(crate) fn chain(error: &Error) -> String {
         next = cause.source();
     }
     text
+}
+
+/// The process of a node that jobs are given to here.
+pub(crate) fn process_of(node: NodeId) -> IncarnationId {
+    node.as_uuid().into()
 }

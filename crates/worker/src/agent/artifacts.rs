@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
@@ -19,8 +20,14 @@ use crate::job_dir::JobDir;
 const MAX_FILES: usize = 1000;
 const MAX_DEPTH: usize = 32;
 
-/// Uploads every regular file; one that is refused is left out and logged.
-pub(super) async fn upload(context: &Context, job: JobId, dir: &JobDir) {
+/// Uploads every regular file. One that is rejected is left out and logged; one that the orchestrator
+/// fails to store for longer than `limit` is an error, in words.
+pub(super) async fn upload(
+    context: &Context,
+    job: JobId,
+    dir: &JobDir,
+    limit: Duration,
+) -> Result<(), String> {
     let root = dir.artifacts();
     let listed = root.clone();
     let paths = blocking(move || list(&listed)).await.unwrap_or_default();
@@ -39,10 +46,15 @@ pub(super) async fn upload(context: &Context, job: JobId, dir: &JobDir) {
                 Err(_) => Ok(()),
             }
         };
-        if let Err(error) = context.persist(job, put).await {
-            tracing::warn!(job.id = %job, "artifact {path} of job {job} is left out: {error}");
+        match context.persist_within(job, limit, put).await {
+            Ok(()) => {}
+            Err(error) if error.is_final() || context.roster.is_forgotten(job) => {
+                tracing::warn!(job.id = %job, "artifact {path} of job {job} is left out: {error}");
+            }
+            Err(error) => return Err(format!("its file {path} could not be stored: {error}")),
         }
     }
+    Ok(())
 }
 
 /// The paths of regular files under `root`, sorted, relative to it.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_wire::nodes::Assignment;
@@ -20,8 +21,13 @@ const DIRECTORY: &str = "attachments";
 /// The name of a file that is not complete yet; attachments cannot be called so.
 const PARTIAL: &str = ".partial";
 
-/// Fetches every attachment of the job; says in words what is wrong if one cannot be placed.
-pub(super) async fn fetch(context: &Context, assignment: &Assignment) -> Result<(), String> {
+/// Fetches every attachment of the job; says in words what is wrong if one cannot be placed. An
+/// orchestrator that fails to give one out has `limit` to do better.
+pub(super) async fn fetch(
+    context: &Context,
+    assignment: &Assignment,
+    limit: Duration,
+) -> Result<(), String> {
     let workspace = context.sandbox.workspace(assignment.task_id);
     let owner = context.sandbox.owner(assignment.task_id);
     for name in &assignment.attachments {
@@ -30,7 +36,7 @@ pub(super) async fn fetch(context: &Context, assignment: &Assignment) -> Result<
         }
         let job = assignment.job_id;
         let get = |client: Client| async move { client.node_get_attachment(job, name).await };
-        let fetched = context.persist(job, get).await;
+        let fetched = context.persist_within(job, limit, get).await;
         let bytes = fetched.map_err(|error| format!("attachment {name}: {error}"))?;
         let (workspace, file) = (workspace.clone(), name.clone());
         let placed = blocking(move || place(&workspace, &file, &bytes, owner)).await;

@@ -1,6 +1,7 @@
 //! One job from its assignment to the delivery of its result.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
@@ -14,7 +15,10 @@ use crate::remove::remove_tree;
 use crate::sandbox::{Watch, conclude, ended};
 use crate::spec::Outcome;
 
-/// Resolves when a job is on disk or refused.
+/// How long files of a job are tried to be stored whose own time limit cannot be read.
+const FALLBACK_LIMIT: Duration = Duration::from_mins(10);
+
+/// Resolves when a job is on disk or rejected.
 pub(super) type Settled = oneshot::Receiver<()>;
 
 /// Takes a new job on. `None` if the node has it or had it.
@@ -91,7 +95,7 @@ pub(super) fn adopt(context: &Arc<Context>, job: JobId, dir: JobDir) {
 async fn give_up(context: &Context, job: JobId, error: JobDirError) {
     let reason = match error {
         JobDirError::Io { path, cause } => format!("{}: {cause}", path.display()),
-        JobDirError::Exists => "it was accepted before".to_owned(),
+        error @ (JobDirError::Exists | JobDirError::NoWorkspace) => error.to_string(),
     };
     tracing::error!(job.id = %job, "job {job} cannot be accepted: {reason}");
     let ending = Ending::NotStarted { reason: format!("the node cannot accept it: {reason}") };
@@ -101,15 +105,24 @@ async fn give_up(context: &Context, job: JobId, error: JobDirError) {
     context.roster.remove(job);
 }
 
-/// Prepares and starts an accepted job.
+/// Prepares and starts an accepted job. The preparation may take as long as the job itself, and ends
+/// when the job is asked to.
 async fn start(
     context: &Arc<Context>,
     assignment: Assignment,
     dir: &JobDir,
 ) -> Result<Watch, JobDirError> {
-    let fetched = attachments::fetch(context, &assignment).await;
+    let limit = time_limit(&assignment);
+    let ready = tokio::select! {
+        ready = prepare(context, &assignment, limit) => ready,
+        () = context.roster.stop_requested(assignment.job_id, |_| true) => Ok(()),
+        () = tokio::time::sleep(limit) => Err(format!(
+            "its attachments and its workspace were not ready within its time limit of {} s",
+            limit.as_secs()
+        )),
+    };
     let (sandbox, prepared) = (context.sandbox.clone(), dir.clone());
-    blocking(move || match refusal(&prepared, fetched) {
+    blocking(move || match refusal(&prepared, ready) {
         None => sandbox.start(&prepared),
         Some(ending) => {
             // Should this fail, the job counts as interrupted, which is true as well.
@@ -120,9 +133,23 @@ async fn start(
     .await
 }
 
+/// Waits for what the job needs: a workspace that no stopped job uses, and its attachments in it.
+async fn prepare(
+    context: &Context,
+    assignment: &Assignment,
+    limit: Duration,
+) -> Result<(), String> {
+    context.roster.stopped_jobs_ended(assignment.job_id, assignment.task_id).await;
+    attachments::fetch(context, assignment, limit).await
+}
+
+fn time_limit(assignment: &Assignment) -> Duration {
+    Duration::from_secs(assignment.limits.timeout_s.into())
+}
+
 /// How a job ends that shall not start after all.
-fn refusal(dir: &JobDir, fetched: Result<(), String>) -> Option<Ending> {
-    match (dir.stop_request(), fetched) {
+fn refusal(dir: &JobDir, ready: Result<(), String>) -> Option<Ending> {
+    match (dir.stop_request(), ready) {
         (Some(StopRequest::Cancel), _) => Some(Ending::Canceled),
         (Some(StopRequest::NodeStops), _) => {
             Some(Ending::Interrupted { reason: "the node was stopped".to_owned() })
@@ -167,9 +194,21 @@ async fn deliver(
     outcome: &Outcome,
     mut logs: logs::Logs,
 ) {
-    logs.finish(context).await;
-    artifacts::upload(context, job, dir).await;
-    hand_over(context, job, &result::of(dir, outcome)).await;
+    let spec = dir.spec();
+    let limit = spec.map_or(FALLBACK_LIMIT, |spec| time_limit(&spec.assignment));
+    logs.finish(context, limit).await;
+    let mut result = result::of(dir, outcome);
+    // What was ended on request hands back what it has.
+    let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
+    let cancels = |request| !is_over && request == StopRequest::Cancel;
+    tokio::select! {
+        uploaded = artifacts::upload(context, job, dir, limit) => if let Err(reason) = uploaded {
+            let how = result.ending.describe();
+            result.ending = Ending::Interrupted { reason: format!("it {how}, but {reason}") };
+        },
+        () = context.roster.stop_requested(job, cancels) => result.ending = Ending::Canceled,
+    }
+    hand_over(context, job, &result).await;
 }
 
 async fn hand_over(context: &Context, job: JobId, result: &JobResult) {

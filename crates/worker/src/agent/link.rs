@@ -1,19 +1,27 @@
 //! The node's connection: who it is to the orchestrator, and how calls fail.
 //!
 //! A node joins with the join token and gets a token of its own, kept in the state directory. When
-//! that one is refused, or the node has changed, it joins again under the same name.
+//! that one is rejected, or the node has changed, it joins again under the same name. Whichever token
+//! it has, a process begins before its first call, and is rejected while another process works under
+//! the node's name.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cynode_client::{Client, Error};
+use cynode_runtime::durable_file;
 use cynode_runtime::secret_file::{self, SecretFileError};
 use cynode_wire::nodes::{Capabilities, RegisterNode};
 use secrecy::SecretString;
 use tokio::sync::Mutex;
 
 use super::AgentOptions;
+use super::lineage::Lineage;
+
+/// How long a stopping node waits for the orchestrator to hear of it.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Why a call did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +32,8 @@ pub(super) enum LinkError {
     Join(#[source] Error),
     #[error("the join token cannot be read: {0}")]
     JoinToken(#[from] SecretFileError),
-    #[error("the node's own token cannot be kept: {0}")]
-    OwnToken(#[from] io::Error),
+    #[error("the node's own files cannot be kept: {0}")]
+    OwnFiles(#[from] io::Error),
 }
 
 impl LinkError {
@@ -35,7 +43,20 @@ impl LinkError {
             Self::Call(error) => error.status().is_some_and(|status| {
                 (400..500).contains(&status) && ![401, 408, 429].contains(&status)
             }),
-            Self::Join(_) | Self::JoinToken(_) | Self::OwnToken(_) => false,
+            Self::Join(_) | Self::JoinToken(_) | Self::OwnFiles(_) => false,
+        }
+    }
+
+    /// Whether another process works under the node's name.
+    pub(super) fn is_name_in_use(&self) -> bool {
+        matches!(self, Self::Join(error) if error.status() == Some(409))
+    }
+
+    /// Whether the orchestrator answered at all.
+    pub(super) fn is_answer(&self) -> bool {
+        match self {
+            Self::Call(error) | Self::Join(error) => error.status().is_some(),
+            Self::JoinToken(_) | Self::OwnFiles(_) => false,
         }
     }
 }
@@ -53,31 +74,38 @@ pub(super) struct Link {
     join_token_file: PathBuf,
     state_dir: PathBuf,
     body: RegisterNode,
-    /// The present identity; its number tells a stale refusal from a fresh one.
+    lineage: Lineage,
+    /// The present identity; its number tells a stale rejection from a fresh one.
     session: Mutex<Session>,
 }
 
 #[derive(Debug, Default)]
 struct Session {
     number: u64,
+    /// Present once the orchestrator has accepted this process.
     client: Option<Client>,
 }
 
 impl Link {
-    pub(super) fn new(options: &AgentOptions, capabilities: Capabilities) -> Result<Self, Error> {
-        let body = RegisterNode { node_slug: options.slug.clone(), capabilities };
-        let link = Self {
-            anonymous: Client::anonymous(&options.orchestrator_url)?,
+    pub(super) fn new(
+        options: &AgentOptions,
+        capabilities: Capabilities,
+        lineage: Lineage,
+    ) -> Result<Self, Error> {
+        let incarnation = lineage.incarnation().clone();
+        let anonymous =
+            Client::anonymous(&options.orchestrator_url)?.with_incarnation(incarnation.id);
+        Ok(Self {
+            anonymous,
             join_token_file: options.join_token_file.clone(),
             state_dir: options.sandbox.state_dir.clone(),
-            body,
+            body: RegisterNode { node_slug: options.slug.clone(), capabilities, incarnation },
+            lineage,
             session: Mutex::default(),
-        };
-        let client = link.remembered().map(|token| link.anonymous.clone().with_token(token));
-        Ok(Self { session: Mutex::new(Session { number: 0, client }), ..link })
+        })
     }
 
-    /// Calls with the node's identity; a refused identity is renewed once.
+    /// Calls with the node's identity; a rejected identity is renewed once.
     pub(super) async fn call<T, F>(&self, call: impl Fn(Client) -> F) -> Result<T, LinkError>
     where
         F: Future<Output = Result<T, Error>>,
@@ -93,11 +121,31 @@ impl Link {
         }
     }
 
+    /// Another process works under the node's name: this one has to begin again.
+    pub(super) async fn lose_name(&self) {
+        let number = self.session.lock().await.number;
+        self.forget(number).await;
+    }
+
+    /// Whether a job was given to this process.
+    pub(super) fn is_for_this_process(&self, job: &cynode_wire::nodes::Assignment) -> bool {
+        job.incarnation.is_none_or(|incarnation| incarnation == self.body.incarnation.id)
+    }
+
+    /// Gives the node's name up, so that another process can have it at once. Should this fail, the
+    /// orchestrator notices the silence.
+    pub(super) async fn stop(&self) {
+        let session = self.session.lock().await;
+        if let Some(client) = &session.client {
+            let _ = tokio::time::timeout(FAREWELL, client.node_stop()).await;
+        }
+    }
+
     async fn client(&self) -> Result<(u64, Client), LinkError> {
         let mut session = self.session.lock().await;
         let client = match &session.client {
             Some(client) => client.clone(),
-            None => self.join().await?,
+            None => self.begin().await?,
         };
         session.client = Some(client.clone());
         Ok((session.number, client))
@@ -110,13 +158,30 @@ impl Link {
         }
     }
 
+    /// Begins to work under the node's name, with the token of an earlier start or a new one.
+    async fn begin(&self) -> Result<Client, LinkError> {
+        if let Some(token) = self.remembered() {
+            let client = self.anonymous.clone().with_token(token);
+            match client.node_start(&self.body.incarnation).await {
+                Err(error) if error.status() == Some(401) => {}
+                Err(error) => return Err(LinkError::Join(error)),
+                Ok(()) => {
+                    self.lineage.confirm()?;
+                    return Ok(client);
+                }
+            }
+        }
+        self.join().await
+    }
+
     async fn join(&self) -> Result<Client, LinkError> {
         let token = secret_file::read(&self.join_token_file)?;
         let joining = self.anonymous.clone().with_token(token);
         let joined = joining.node_register(&self.body).await.map_err(LinkError::Join)?;
         let token = SecretString::from(joined.node_token);
         secret_file::replace(self.token_file(), &token)?;
-        fs::write(self.identity_file(), self.identity())?;
+        durable_file::replace(self.identity_file(), self.identity().as_bytes())?;
+        self.lineage.confirm()?;
         tracing::info!(node.id = %joined.node_id, "joined as {}", self.body.node_slug);
         Ok(self.anonymous.clone().with_token(token))
     }
@@ -127,9 +192,10 @@ impl Link {
         (identity == self.identity()).then(|| secret_file::read(self.token_file()).ok())?
     }
 
-    /// Everything the orchestrator was told, so that a change is noticed.
+    /// Everything about the node that the orchestrator keeps, so that a change is noticed.
     fn identity(&self) -> String {
-        let body = serde_json::to_string(&self.body).unwrap_or_default();
+        let RegisterNode { node_slug, capabilities, incarnation: _ } = &self.body;
+        let body = serde_json::json!({ "node_slug": node_slug, "capabilities": capabilities });
         format!("{}\n{body}\n", self.anonymous.base_url())
     }
 

@@ -8,6 +8,7 @@ use cynode_domain::ids::JobId;
 use cynode_wire::jobs::Stream;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use tokio::time::Instant;
 
 use super::Context;
 use crate::job_dir::JobDir;
@@ -45,16 +46,30 @@ impl Logs {
         }
     }
 
-    /// Sends all that is left, however long the orchestrator is away.
-    pub(super) async fn finish(&mut self, context: &Context) {
+    /// Sends all that is left, however long the orchestrator is away. One that answers with errors for
+    /// longer than `limit` gets no more: the result has the output too.
+    pub(super) async fn finish(&mut self, context: &Context, limit: Duration) {
         let mut backoff = super::backoff::Backoff::new();
+        let mut failing_since: Option<Instant> = None;
         for (index, stream) in Stream::ALL.into_iter().enumerate() {
             loop {
                 match self.send_next(context, index, stream).await {
                     Sent::More => {}
                     Sent::Nothing => break,
-                    Sent::Failed if context.roster.is_forgotten(self.job) => return,
-                    Sent::Failed => backoff.wait().await,
+                    Sent::Failed | Sent::Unanswered if context.roster.is_forgotten(self.job) => {
+                        return;
+                    }
+                    Sent::Failed if failing_since.is_some_and(|since| since.elapsed() >= limit) => {
+                        self.close(index, "the orchestrator fails to store it");
+                    }
+                    Sent::Failed => {
+                        failing_since.get_or_insert_with(Instant::now);
+                        backoff.wait().await;
+                    }
+                    Sent::Unanswered => {
+                        failing_since = None;
+                        backoff.wait().await;
+                    }
                 }
             }
         }
@@ -77,7 +92,8 @@ impl Logs {
             }
             Ok(_) => self.close(index, "the orchestrator takes no more"),
             Err(error) if error.is_final() => self.close(index, &error.to_string()),
-            Err(_) => Sent::Failed,
+            Err(error) if error.is_answer() => Sent::Failed,
+            Err(_) => Sent::Unanswered,
         }
     }
 
@@ -93,7 +109,10 @@ impl Logs {
 enum Sent {
     More,
     Nothing,
+    /// The orchestrator answered with an error that may pass.
     Failed,
+    /// The orchestrator did not answer.
+    Unanswered,
 }
 
 async fn read(dir: &JobDir, stream: Stream, offset: u64) -> std::io::Result<Vec<u8>> {

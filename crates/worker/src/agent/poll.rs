@@ -45,6 +45,20 @@ pub(super) async fn run(context: &Arc<Context>) -> LinkError {
             {
                 return error;
             }
+            Err(error) if error.is_name_in_use() => {
+                if std::mem::replace(&mut is_reachable, false) {
+                    tracing::error!("this node takes no jobs: {error}");
+                }
+                context.readiness.set_waiting(error.to_string());
+                backoff.wait().await;
+            }
+            Err(LinkError::Call(error)) if error.status() == Some(409) => {
+                tracing::error!("this process no longer is the node, its jobs end: {error}");
+                context.readiness.set_waiting(error.to_string());
+                context.roster.stop_all(StopRequest::NodeStops);
+                context.link.lose_name().await;
+                backoff.wait().await;
+            }
             Err(error) => {
                 if std::mem::replace(&mut is_reachable, false) {
                     tracing::warn!("the orchestrator does not answer, jobs go on: {error}");
@@ -72,18 +86,20 @@ async fn poll(context: &Context) -> Result<PollView, LinkError> {
 async fn obey(context: &Arc<Context>, view: PollView) -> bool {
     let is_empty = view.assignments.is_empty() && view.cancel.is_empty() && view.forget.is_empty();
     let mut is_news = is_empty;
-    let begun: Vec<job::Settled> = view
-        .assignments
-        .into_iter()
-        .filter_map(|assignment| job::begin(context, assignment))
-        .collect();
-    is_news |= !begun.is_empty();
+    // First, so that a new attempt knows which earlier one it has to wait for.
     for job in view.cancel {
         is_news |= context.roster.stop(job, StopRequest::Cancel);
     }
     for job in view.forget {
         is_news |= context.roster.forget(job);
     }
+    let begun: Vec<job::Settled> = view
+        .assignments
+        .into_iter()
+        .filter(|assignment| context.link.is_for_this_process(assignment))
+        .filter_map(|assignment| job::begin(context, assignment))
+        .collect();
+    is_news |= !begun.is_empty();
     for settled in begun {
         // A job that ended without a word is as settled as one can be.
         let _ = settled.await;

@@ -16,6 +16,8 @@ pub(super) struct Roster {
     jobs: Mutex<Jobs>,
     /// Rings when the answer to the next poll could differ.
     changed: Notify,
+    /// Wakes whoever waits for a job to end or to be stopped.
+    moved: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +69,7 @@ impl Roster {
             entry.is_running = false;
         }
         self.changed.notify_one();
+        self.moved.notify_waiters();
     }
 
     /// The node is done with the job.
@@ -79,22 +82,54 @@ impl Roster {
         }
         drop(jobs);
         self.changed.notify_one();
+        self.moved.notify_waiters();
     }
 
-    /// Asks for a job to end. False if that was asked before, or the job is unknown or over.
+    /// Asks for a job to end. False if that was asked before, or the job is unknown. One that has ended
+    /// can still be canceled, which ends the upload of its files.
     pub(super) fn stop(&self, job: JobId, request: StopRequest) -> bool {
         let mut jobs = self.jobs();
-        let Some(entry) = jobs.held.get_mut(&job).filter(|entry| entry.is_running) else {
-            return false;
-        };
-        if entry.stop.is_some() {
+        let Some(entry) = jobs.held.get_mut(&job) else { return false };
+        if entry.stop.is_some() || !(entry.is_running || request == StopRequest::Cancel) {
             return false;
         }
         entry.stop = Some(request);
-        if let Some(dir) = &entry.dir {
+        if let Some(dir) = entry.dir.as_ref().filter(|_| entry.is_running) {
             pass_on(job, dir, request);
         }
+        drop(jobs);
+        self.moved.notify_waiters();
         true
+    }
+
+    /// Waits until a job is asked to end in a way that counts.
+    pub(super) async fn stop_requested(&self, job: JobId, counts: impl Fn(StopRequest) -> bool) {
+        self.until(|jobs| jobs.held.get(&job).is_none_or(|entry| entry.stop.is_some_and(&counts)))
+            .await;
+    }
+
+    /// Waits until no other job of the task that was asked to end is left running: the next job must
+    /// not share the workspace with it.
+    pub(super) async fn stopped_jobs_ended(&self, job: JobId, task: TaskId) {
+        self.until(|jobs| {
+            !jobs.held.iter().any(|(id, entry)| {
+                let is_ending = entry.is_running && entry.stop.is_some();
+                *id != job && entry.task == Some(task) && is_ending
+            })
+        })
+        .await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Jobs) -> bool) {
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            // From here on nothing is missed.
+            moved.as_mut().enable();
+            if is_so(&self.jobs()) {
+                return;
+            }
+            moved.await;
+        }
     }
 
     pub(super) fn stop_all(&self, request: StopRequest) {
@@ -111,6 +146,7 @@ impl Roster {
         entry.is_forgotten = true;
         drop(jobs);
         self.stop(job, StopRequest::Cancel);
+        self.moved.notify_waiters();
         is_news
     }
 
@@ -127,8 +163,12 @@ impl Roster {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn uses(&self, task: TaskId) -> bool {
-        self.jobs().held.values().any(|entry| entry.task == Some(task))
+    /// Does something with the workspace of a task that no job uses. None is admitted meanwhile.
+    pub(super) fn unless_used<T>(&self, task: TaskId, act: impl FnOnce() -> T) -> Option<T> {
+        let jobs = self.jobs();
+        // An adopted job whose task is not known could be of any.
+        let is_used = |entry: &Entry| entry.task.is_none_or(|other| other == task);
+        (!jobs.held.values().any(is_used)).then(act)
     }
 
     pub(super) async fn changed(&self) {
@@ -168,6 +208,47 @@ mod tests {
         roster.ended(job);
 
         assert_eq!((roster.running(), roster.holding()), (0, vec![job]));
+    }
+
+    #[test]
+    fn the_workspace_of_a_task_with_a_job_is_left_alone() {
+        let (roster, job, task) = (Roster::default(), JobId::generate(), TaskId::generate());
+        assert_eq!(roster.unless_used(task, || ()), Some(()));
+
+        roster.admit(job, Some(task));
+
+        assert_eq!(roster.unless_used(task, || ()), None);
+        assert_eq!(roster.unless_used(TaskId::generate(), || ()), Some(()));
+    }
+
+    #[tokio::test]
+    async fn a_job_waits_for_stopped_jobs_of_its_task_only() {
+        let (roster, task) = (Roster::default(), TaskId::generate());
+        let [old, other, new] = [(); 3].map(|()| JobId::generate());
+        roster.admit(old, Some(task));
+        roster.admit(other, Some(TaskId::generate()));
+        roster.admit(new, Some(task));
+        // Jobs of one task may run side by side.
+        roster.stopped_jobs_ended(new, task).await;
+        roster.stop(old, StopRequest::Cancel);
+        roster.stop(other, StopRequest::Cancel);
+
+        let mut waiting = std::pin::pin!(roster.stopped_jobs_ended(new, task));
+        assert!(futures_poll(waiting.as_mut()).is_none());
+        roster.ended(other);
+        assert!(futures_poll(waiting.as_mut()).is_none());
+        roster.ended(old);
+
+        waiting.await;
+    }
+
+    /// Polls once.
+    fn futures_poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match future.poll(&mut context) {
+            std::task::Poll::Ready(value) => Some(value),
+            std::task::Poll::Pending => None,
+        }
     }
 
     #[test]

@@ -1,75 +1,92 @@
-//! Removing what nobody needs any more: left-over trash, and workspaces of tasks long quiet.
+//! Removing what is not needed any more: left-over trash, and workspaces of closed tasks.
+//!
+//! Only the orchestrator knows whether a task is closed, so it is asked: a task may be paused or wait for
+//! a person for weeks, and goes on with its files then.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
-use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_wire::nodes::AskWorkspaces;
 
+use super::link::LinkError;
 use super::{Context, blocking};
 use crate::remove::remove_tree;
 
 const EVERY: Duration = Duration::from_hours(1);
+/// How soon the orchestrator is asked again if it did not answer.
+const AGAIN: Duration = Duration::from_mins(1);
+/// About how many tasks the orchestrator is asked at once.
+const PAGE: usize = 1000;
 
 /// Sweeps now and every hour.
 pub(super) async fn run(context: Arc<Context>, shutdown: Shutdown) {
     loop {
-        let sweeping = Arc::clone(&context);
-        let _ = blocking(move || sweep(&sweeping, SystemClock.now())).await;
+        let pause = match sweep(&context).await {
+            Ok(()) => EVERY,
+            Err(error) => {
+                tracing::debug!(
+                    "workspaces are kept, because the orchestrator was not asked: {error}"
+                );
+                AGAIN
+            }
+        };
         tokio::select! {
             () = shutdown.triggered() => return,
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(pause) => {}
         }
     }
 }
 
-fn sweep(context: &Context, now: DateTime<Utc>) {
-    for entry in fs::read_dir(context.sandbox.trash_dir()).into_iter().flatten().flatten() {
-        let _ = remove_tree(&entry.path());
+async fn sweep(context: &Arc<Context>) -> Result<(), LinkError> {
+    let (trash, workspaces) = (context.sandbox.trash_dir(), context.sandbox.workspaces_dir());
+    let emptied = blocking(move || {
+        for entry in fs::read_dir(trash).into_iter().flatten().flatten() {
+            let _ = remove_tree(&entry.path());
+        }
+        tasks_in(&workspaces)
+    });
+    let tasks = emptied.await.unwrap_or_default();
+    let kept_s = context.options.workspace_retention.as_secs();
+    let closed_for_s = u32::try_from(kept_s).unwrap_or(u32::MAX);
+    for page in tasks.chunks(PAGE) {
+        let body = &AskWorkspaces { tasks: page.to_vec(), closed_for_s };
+        let ask = |client: cynode_client::Client| async move { client.node_workspaces(body).await };
+        for task in context.link.call(ask).await?.removable {
+            let context = Arc::clone(context);
+            let _ = blocking(move || remove_workspace(&context, task)).await;
+        }
     }
+    Ok(())
+}
+
+fn remove_workspace(context: &Context, task: TaskId) {
     let workspaces = context.sandbox.workspaces_dir();
-    for task in quiet(&workspaces, now, context.options.workspace_retention) {
-        if !context.roster.uses(task) {
-            tracing::info!(task.id = %task, "the workspace of task {task} is removed");
-            let _ = remove_tree(&workspaces.join(task.to_string()));
-            let _ = fs::remove_file(workspaces.join(format!(".{task}")));
+    let trash = context.sandbox.trash_dir().join(format!("workspace-{task}"));
+    let retired =
+        context.roster.unless_used(task, || fs::rename(workspaces.join(task.to_string()), &trash));
+    match retired {
+        Some(Ok(())) => {
+            tracing::info!(task.id = %task, "workspace of closed task {task} removed");
+            let _ = remove_tree(&trash);
         }
+        Some(Err(error)) => {
+            tracing::warn!(
+                task.id = %task, error = &error as &dyn std::error::Error,
+                "the workspace of closed task {task} cannot be removed"
+            );
+        }
+        None => {}
     }
+    // Earlier versions left a file beside each workspace.
+    let _ = fs::remove_file(workspaces.join(format!(".{task}")));
 }
 
-/// Tasks whose workspace was last used longer ago than `retention`.
-fn quiet(workspaces: &Path, now: DateTime<Utc>, retention: Duration) -> Vec<TaskId> {
-    let mut quiet = Vec::new();
-    for entry in fs::read_dir(workspaces).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let task = name.strip_prefix('.').and_then(|id| id.parse().ok());
-        let used = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        if let (Some(task), Some(used)) = (task, used) {
-            let age = now.signed_duration_since(DateTime::<Utc>::from(used));
-            if age.to_std().is_ok_and(|age| age > retention) {
-                quiet.push(task);
-            }
-        }
-    }
-    quiet
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_workspaces_unused_for_longer_than_the_retention_are_quiet() {
-        let workspaces = tempfile::tempdir().unwrap();
-        let task = TaskId::generate();
-        fs::write(workspaces.path().join(format!(".{task}")), "").unwrap();
-        let (hour, now) = (Duration::from_hours(1), SystemClock.now());
-
-        assert_eq!(quiet(workspaces.path(), now, hour), []);
-        assert_eq!(quiet(workspaces.path(), now + hour * 2, hour), [task]);
-    }
+/// The tasks that have a workspace here.
+fn tasks_in(workspaces: &Path) -> Vec<TaskId> {
+    let entries = fs::read_dir(workspaces).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

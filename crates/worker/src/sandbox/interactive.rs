@@ -80,6 +80,8 @@ impl Sandbox {
                 action: Action::Command { line: String::new() },
                 limits: program.limits,
                 attachments: vec![],
+                incarnation: None,
+                needs_workspace: false,
             },
             workspace,
             isolation: self.isolation,

@@ -63,6 +63,8 @@ fn run(
         action: Action::Command { line: "true".to_owned() },
         limits: Limits { timeout_s: 10, ..Limits::default() },
         attachments: vec![],
+        incarnation: None,
+        needs_workspace: false,
     };
     let expose = sandbox.options.expose.clone();
     let spec =

@@ -106,15 +106,25 @@ async fn an_interrupted_step_is_not_run_again_unless_the_task_allows_it() {
     let careful = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::interrupted());
     let bold = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::interrupted());
     bold.world().task.retry_interrupted = true;
+    // It bounds failures, and an interruption is none.
+    bold.world().task.max_attempts = 1;
+    let doomed = Fake::with_commands(&["make"]);
+    doomed.world().task = bold.world().task.clone();
+    for attempt in 1..5 {
+        doomed.world().attempts.insert((0, attempt), Attempt::interrupted());
+    }
 
     drive_to_end(&careful).await;
     drive_to_end(&bold).await;
+    drive_to_end(&doomed).await;
 
     assert_eq!(careful.jobs(), [(0, 1)]);
     let summary = careful.finish().unwrap().summary;
     assert!(summary.ends_with("because it may have done part of its work."), "{summary}");
     assert_eq!(bold.jobs(), [(0, 1), (0, 2)]);
     assert_eq!(bold.finish().unwrap().outcome, Outcome::Completed);
+    assert_eq!(doomed.jobs(), [(0, 1), (0, 2), (0, 3)]);
+    assert_eq!(doomed.finish().unwrap().outcome, Outcome::Failed);
 }
 
 #[tokio::test(start_paused = true)]

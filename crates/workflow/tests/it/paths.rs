@@ -89,7 +89,8 @@ proptest! {
         });
 
         follows_the_graph(&fake)?;
-        prop_assert!(state.attempts_by_step.values().all(|n| *n <= case.max_attempts));
+        let most = if case.retry_interrupted { case.max_attempts.max(3) } else { case.max_attempts };
+        prop_assert!(state.attempts_by_step.values().all(|n| *n <= most));
         let jobs = fake.jobs();
         let planned: u32 = state.attempts_by_step.values().sum();
         prop_assert_eq!(jobs.len(), usize::try_from(planned).unwrap(), "one job per attempt");

@@ -1,11 +1,11 @@
 //! Laws of jobs and their leases.
 
-use cynode_domain::ids::{JobId, NodeId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{Job, JobStore, NewJob, NodeStore, Store};
 use serde_json::json;
 
-use crate::world::{World, eventually, new_job};
+use crate::world::{World, eventually, new_job, process_of};
 
 const MINUTE: u32 = 60_000;
 
@@ -103,7 +103,8 @@ pub(crate) async fn only_a_queued_job_is_assigned_or_started(store: Store) {
     assert!(started.started_at.is_some());
 
     change!(world.store, tx => tx.job_assign(job, thief).await);
-    change!(world.store, tx => tx.job_start(job, MINUTE).await);
+    let process = process_of(thief);
+    change!(world.store, tx => tx.job_start(job, process, MINUTE).await);
     assert_eq!(world.job_now(job).await, started);
 }
 
@@ -111,7 +112,7 @@ pub(crate) async fn jobs_of_a_silent_node_are_taken_back_unless_they_run(store: 
     let world = World::new(store).await;
     let (run, silent, loud) =
         (world.run("a").await, world.node("silent").await, world.node("loud").await);
-    change!(world.store, tx => tx.node_touch(loud).await);
+    world.touch(loud).await;
     let running = world.running_job(&run, 0, silent, MINUTE).await;
     let (lost, kept) = (world.job(&run, 1).await, world.job(&run, 2).await);
     change!(world.store, tx => {
@@ -134,7 +135,8 @@ pub(crate) async fn queued_jobs_of_a_drained_node_are_taken_back(store: Store) {
     let queued = world.job(&run, 1).await;
     change!(world.store, tx => {
         tx.job_assign(queued, node).await?;
-        tx.node_touch(node).await?;
+        tx.node_begin(node, process_of(node)).await?;
+        tx.node_touch(node, process_of(node)).await?;
         tx.node_set_status(node, NodeStatus::Drained).await
     });
 
@@ -144,14 +146,14 @@ pub(crate) async fn queued_jobs_of_a_drained_node_are_taken_back(store: Store) {
     assert_eq!(world.job_now(running).await.node, Some(node));
 }
 
-pub(crate) async fn a_job_is_renewed_by_its_own_node_only(store: Store) {
+pub(crate) async fn a_job_is_renewed_by_the_process_that_holds_it_only(store: Store) {
     let world = World::new(store).await;
     let (run, node, stranger) =
         (world.run("a").await, world.node("n").await, world.node("stranger").await);
     let job = world.running_job(&run, 0, node, MINUTE).await;
     let renew = |id: JobId, node: NodeId| {
         let store = world.store.clone();
-        async move { change!(store, tx => tx.job_renew(id, node, MINUTE).await) }
+        async move { change!(store, tx => tx.job_renew(id, process_of(node), MINUTE).await) }
     };
 
     assert!(!renew(job, stranger).await);
@@ -164,6 +166,40 @@ pub(crate) async fn a_job_is_renewed_by_its_own_node_only(store: Store) {
     assert!(!renew(job, node).await);
 }
 
+pub(crate) async fn a_successor_takes_over_the_jobs_of_its_predecessor_only(store: Store) {
+    let world = World::new(store).await;
+    let (run, node, other) =
+        (world.run("a").await, world.node("n").await, world.node("other").await);
+    let (open, unknown, closed) = (
+        world.running_job(&run, 0, node, MINUTE).await,
+        world.running_job(&run, 1, node, MINUTE).await,
+        world.running_job(&run, 2, node, MINUTE).await,
+    );
+    let foreign = world.running_job(&run, 3, other, MINUTE).await;
+    change!(world.store, tx => {
+        tx.job_close(unknown, JobStatus::LeaseExpired, None).await?;
+        tx.job_close(closed, JobStatus::Completed, None).await
+    });
+    let successor = IncarnationId::generate();
+    let adopt = |from: Option<IncarnationId>| {
+        let store = world.store.clone();
+        async move { change!(store, tx => tx.job_adopt(node, from, successor).await) }
+    };
+
+    assert_eq!(adopt(None).await, 0);
+    assert_eq!(adopt(Some(process_of(other))).await, 0);
+    assert_eq!(adopt(Some(process_of(node))).await, 2);
+
+    for (job, holder) in [
+        (open, successor),
+        (unknown, successor),
+        (closed, process_of(node)),
+        (foreign, process_of(other)),
+    ] {
+        assert_eq!(world.job_now(job).await.incarnation, Some(holder));
+    }
+}
+
 pub(crate) async fn a_running_job_expires_when_nobody_renews_it(store: Store) {
     let world = World::new(store).await;
     let (run, node) = (world.run("a").await, world.node("n").await);
@@ -172,7 +208,7 @@ pub(crate) async fn a_running_job_expires_when_nobody_renews_it(store: Store) {
     let queued = world.job(&run, 2).await;
     change!(world.store, tx => {
         tx.job_assign(queued, node).await?;
-        tx.job_renew(queued, node, 0).await
+        tx.job_renew(queued, process_of(node), 0).await
     });
 
     let expired = eventually(|| async {
@@ -216,12 +252,42 @@ pub(crate) async fn a_closed_job_never_changes_again(store: Store) {
         }
         change!(world.store, tx => {
             tx.job_assign(job, node).await?;
-            tx.job_start(job, MINUTE).await?;
+            tx.job_start(job, process_of(node), MINUTE).await?;
             tx.job_request_cancel(job).await
         });
         assert_eq!(world.job_now(job).await, closed);
     }
     assert!(look!(world.store, tx => tx.job_of_node(node).await).is_empty());
+}
+
+pub(crate) async fn what_came_of_an_expired_job_is_added_once_by_its_holder(store: Store) {
+    let world = World::new(store).await;
+    let (run, node) = (world.run("a").await, world.node("n").await);
+    let (unknown, known) = (
+        world.running_job(&run, 0, node, MINUTE).await,
+        world.running_job(&run, 1, node, MINUTE).await,
+    );
+    change!(world.store, tx => {
+        tx.job_close(unknown, JobStatus::LeaseExpired, None).await?;
+        tx.job_close(known, JobStatus::Failed, None).await
+    });
+    let settle = |job: JobId, process: IncarnationId| {
+        let store = world.store.clone();
+        let result = json!({"code": 0});
+        async move {
+            let known = (JobStatus::Completed, &result);
+            change!(store, tx => tx.job_settle(job, process, known).await)
+        }
+    };
+
+    assert!(!settle(unknown, IncarnationId::generate()).await);
+    assert!(!settle(known, process_of(node)).await);
+    assert!(settle(unknown, process_of(node)).await);
+    assert!(!settle(unknown, process_of(node)).await);
+
+    let settled = world.job_now(unknown).await;
+    assert_eq!((settled.status, settled.result), (JobStatus::Completed, Some(json!({"code": 0}))));
+    assert_eq!(world.job_now(known).await.status, JobStatus::Failed);
 }
 
 pub(crate) async fn a_cancel_request_reaches_open_jobs_only(store: Store) {

@@ -1,11 +1,11 @@
 //! Laws of worker nodes.
 
-use cynode_domain::ids::NodeId;
+use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{JobStore, Node, NodeStore, Store};
 use serde_json::json;
 
-use crate::world::{World, at, eventually, new_node};
+use crate::world::{World, at, eventually, new_node, process_of};
 
 impl World {
     async fn node_now(&self, id: NodeId) -> Node {
@@ -16,8 +16,12 @@ impl World {
         change!(self.store, tx => tx.node_set_status(id, status).await);
     }
 
-    async fn touch(&self, id: NodeId) {
-        change!(self.store, tx => tx.node_touch(id).await);
+    /// The node's process polls.
+    pub(crate) async fn touch(&self, id: NodeId) {
+        change!(self.store, tx => {
+            tx.node_begin(id, process_of(id)).await?;
+            tx.node_touch(id, process_of(id)).await
+        });
     }
 }
 
@@ -89,6 +93,30 @@ pub(crate) async fn a_poll_activates_a_node_unless_it_is_drained(store: Store) {
     let drained = world.node_now(id).await;
     assert_eq!(drained.status, NodeStatus::Drained);
     assert!(drained.last_seen_at > polled.last_seen_at);
+}
+
+pub(crate) async fn one_process_at_a_time_works_under_a_nodes_name(store: Store) {
+    let world = World::new(store).await;
+    let id = world.node("n").await;
+    let (first, second) = (IncarnationId::generate(), IncarnationId::generate());
+    let tenure =
+        || async { change!(world.store.clone(), tx => tx.node_lock_tenure(id).await).unwrap() };
+    let touch = |process: IncarnationId| {
+        let store = world.store.clone();
+        async move { change!(store, tx => tx.node_touch(id, process).await) }
+    };
+    assert_eq!((tenure().await.incarnation, tenure().await.silent_ms), (None, None));
+    assert!(!touch(first).await);
+
+    change!(world.store, tx => tx.node_begin(id, first).await);
+    assert!(touch(first).await && !touch(second).await);
+    assert_eq!(tenure().await.incarnation, Some(first));
+    assert!(tenure().await.silent_ms.is_some_and(|silent| silent < 600_000));
+
+    assert!(!change!(world.store, tx => tx.node_end(id, second).await));
+    assert!(change!(world.store, tx => tx.node_end(id, first).await));
+    assert_eq!(tenure().await.incarnation, None);
+    assert!(!touch(first).await);
 }
 
 pub(crate) async fn a_silent_node_is_retired(store: Store) {

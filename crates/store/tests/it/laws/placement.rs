@@ -4,7 +4,7 @@ use cynode_domain::ids::{JobId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{JobStore, NewJob, NodeStore, PlacementStore, Run, Store};
 
-use crate::world::{World, eventually, new_job};
+use crate::world::{World, eventually, new_job, process_of};
 
 const MINUTE: u32 = 60_000;
 
@@ -32,7 +32,8 @@ pub(crate) async fn jobs_for_a_node_that_takes_none_are_in_nobodys_way(store: St
     let (run, last) = (world.run("a").await, world.run("b").await);
     change!(world.store, tx => {
         for node in [drained, full, here] {
-            tx.node_touch(node).await?;
+            tx.node_begin(node, process_of(node)).await?;
+            tx.node_touch(node, process_of(node)).await?;
         }
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
@@ -65,7 +66,8 @@ pub(crate) async fn jobs_whose_node_is_not_there_are_found_after_a_while(store: 
     let (run, away) = (world.run("a").await, world.node("away").await);
     let (drained, here) = (world.node("drained").await, world.node("here").await);
     change!(world.store, tx => {
-        tx.node_touch(drained).await?;
+        tx.node_begin(drained, process_of(drained)).await?;
+            tx.node_touch(drained, process_of(drained)).await?;
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
     let lost = world.pinned_job(&run, 0, away).await;
@@ -74,7 +76,7 @@ pub(crate) async fn jobs_whose_node_is_not_there_are_found_after_a_while(store: 
     world.job(&run, 3).await;
     let made = world.job_now(stopped).await.created_at;
     eventually(|| async {
-        change!(world.store, tx => tx.node_touch(here).await);
+        world.touch(here).await;
         let seen = look!(world.store, tx => tx.node_get(here).await).unwrap().last_seen_at;
         (seen > Some(made)).then_some(())
     })

@@ -1,0 +1,32 @@
+//! Which workspaces a node may remove: those of tasks that are closed, never by age alone.
+
+use cynode_store::PlacementStore;
+use cynode_wire::nodes::{AskWorkspaces, WorkspacesView};
+
+use super::{NodeError, Nodes};
+
+const MAX_TASKS: usize = 1000;
+
+impl Nodes {
+    /// The tasks of the request that have been closed for long enough. A task that is open, or not
+    /// known here, keeps its workspace.
+    pub async fn removable_workspaces(
+        &self,
+        request: AskWorkspaces,
+    ) -> Result<WorkspacesView, NodeError> {
+        if request.tasks.len() > MAX_TASKS {
+            let fault = format!("tasks has more than {MAX_TASKS} entries");
+            return Err(NodeError::Invalid(vec![fault]));
+        }
+        let removable = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let closed = tx.tasks_closed_for(&request.tasks, request.closed_for_s).await?;
+                    Ok::<_, NodeError>(closed)
+                })
+            })
+            .await?;
+        Ok(WorkspacesView { removable })
+    }
+}
