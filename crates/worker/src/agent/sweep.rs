@@ -25,7 +25,11 @@ const PAGE: usize = 1000;
 /// Sweeps now and every hour.
 pub(super) async fn run(context: Arc<Context>, shutdown: Shutdown) {
     loop {
-        let pause = match sweep(&context).await {
+        let swept = tokio::select! {
+            () = shutdown.triggered() => return,
+            swept = sweep(&context) => swept,
+        };
+        let pause = match swept {
             Ok(()) => EVERY,
             Err(error) => {
                 tracing::debug!(
