@@ -275,8 +275,9 @@ pub(crate) async fn what_came_of_an_expired_job_is_added_once_by_its_holder(stor
         let store = world.store.clone();
         let result = json!({"code": 0});
         async move {
-            let known = (JobStatus::Completed, &result);
-            change!(store, tx => tx.job_settle(job, process, known).await)
+            change!(store, tx => {
+                tx.job_settle(job, process, (JobStatus::Completed, &result)).await
+            })
         }
     };
 
