@@ -83,7 +83,7 @@ fn outlet(global: &Global) -> Out {
 
 /// A task that did not complete has told its story already.
 fn report(out: Out, failure: &Failure) {
-    if matches!(failure, Failure::NotCompleted) {
+    if matches!(failure, Failure::NotCompleted | Failure::Unverified) {
         return;
     }
     out.tell(&format!("{} {failure}\n", out.paint(31, "error:")));

@@ -39,7 +39,8 @@ A local `cynode up` is found without any setting. For another gateway set CYNORK
 and CYNORK_TOKEN, or run `cynork --gateway-url URL auth login`.
 
 Exit codes: 0 done, 1 the task did not complete, 2 usage, 3 not signed in or not allowed,
-4 not found, 5 conflict, 6 invalid input, 7 no answer or server trouble, 8 internal.";
+4 not found, 5 conflict, 6 invalid input, 7 no answer or server trouble, 8 internal,
+9 the task completed unverified: an acceptance criterion was not judged.";
 
 /// Hand work to CyNode and see what becomes of it.
 #[derive(Debug, Parser)]

@@ -15,6 +15,7 @@ const CONFLICT: u8 = 5;
 const INVALID: u8 = 6;
 const NETWORK: u8 = 7;
 pub(crate) const INTERNAL: u8 = 8;
+const UNVERIFIED: u8 = 9;
 /// What a shell reports for a program ended by Ctrl-C.
 const LEFT: u8 = 130;
 
@@ -77,6 +78,9 @@ pub(crate) enum Failure {
     /// The task closed without completing; the output has already said so.
     #[error("the task did not complete")]
     NotCompleted,
+    /// The task completed, and an acceptance criterion was not judged; the output has already said so.
+    #[error("the task completed unverified")]
+    Unverified,
     /// The person stopped waiting.
     #[error("stopped waiting; task {task} goes on")]
     Left {
@@ -128,6 +132,7 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::NotCompleted => NOT_COMPLETED,
+            Self::Unverified => UNVERIFIED,
             Self::Usage(_) => USAGE,
             Self::SignedOut { .. } | Self::SessionEnded { .. } => AUTH,
             Self::NotFound(_) => NOT_FOUND,
@@ -171,6 +176,7 @@ impl Failure {
             | Self::Conflict(_)
             | Self::NotFound(_)
             | Self::NotCompleted
+            | Self::Unverified
             | Self::Stopped
             | Self::Output(_)
             | Self::Internal(_) => None,

@@ -5,6 +5,7 @@
 mod accept;
 mod artifacts;
 pub(crate) mod bounds;
+pub(crate) mod checks;
 mod create;
 pub(crate) mod input;
 mod logs;
@@ -56,7 +57,7 @@ pub enum TaskCommand {
     Result {
         /// The task, by name or id.
         task: String,
-        /// Wait until the task closes; exit code 1 if it did not complete.
+        /// Wait until the task closes; exit code 1 if it did not complete, 9 if it completed unverified.
         #[arg(short, long)]
         wait: bool,
     },

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_ops::analysts::Launcher;
+use cynode_ops::analysts::{LaunchError, Launcher};
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -83,13 +83,16 @@ fn own_command(executable: PathBuf) -> Vec<OsString> {
 
 #[async_trait]
 impl Launcher for Processes {
-    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, String> {
-        let mut command = self.command()?;
+    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, LaunchError> {
+        let mut command = self.command().map_err(LaunchError::Died)?;
         command.arg("--within-ms").arg(within.as_millis().to_string());
         let talked = talk(&mut command, handoff.to_string());
         match tokio::time::timeout(within, talked).await {
-            Ok(answer) => answer,
-            Err(_) => Err(format!("it took longer than {} s", within.as_secs())),
+            Ok(answer) => answer.map_err(LaunchError::Died),
+            Err(_) => {
+                let reason = format!("it took longer than {} s", within.as_secs());
+                Err(LaunchError::TimedOut(reason))
+            }
         }
     }
 }
@@ -124,7 +127,7 @@ mod tests {
         processes
     }
 
-    async fn launched(script: &str) -> Result<Value, String> {
+    async fn launched(script: &str) -> Result<Value, LaunchError> {
         processes(script).launch(json!({"a": 1}), Duration::from_secs(20)).await
     }
 
@@ -141,10 +144,12 @@ mod tests {
     #[tokio::test]
     async fn an_analyst_that_fails_or_babbles_gives_no_answer() {
         let failed = launched("cat > /dev/null; exit 3").await.unwrap_err();
+        let killed = launched("cat > /dev/null; kill -9 $$").await.unwrap_err();
         let babbled = launched("cat > /dev/null; echo hello").await.unwrap_err();
 
-        assert!(failed.contains("exit status: 3"), "{failed}");
-        assert!(babbled.contains("cannot be read"), "{babbled}");
+        assert!(matches!(&failed, LaunchError::Died(why) if why.contains("exit status: 3")));
+        assert!(matches!(&killed, LaunchError::Died(why) if why.contains("signal: 9")));
+        assert!(matches!(&babbled, LaunchError::Died(why) if why.contains("cannot be read")));
     }
 
     #[tokio::test]
@@ -153,7 +158,7 @@ mod tests {
 
         let late = processes.launch(json!({}), Duration::from_millis(20)).await.unwrap_err();
 
-        assert!(late.contains("took longer"), "{late}");
+        assert!(matches!(&late, LaunchError::TimedOut(why) if why.contains("took longer")));
     }
 
     #[test]

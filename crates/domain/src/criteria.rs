@@ -30,7 +30,8 @@ pub enum Criterion {
         /// The code.
         equals: i32,
     },
-    /// Standard output matches a regular expression.
+    /// Standard output matches a regular expression. `^` and `$` are its beginning and its end, where `$`
+    /// also matches before the last line break; with `(?m)` they are those of each line.
     OutputMatches {
         /// The expression.
         pattern: String,
@@ -177,7 +178,8 @@ fn judge_file(evidence: &Evidence, path: &str) -> Finding {
 fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
     match compile(pattern) {
         Ok(expression) => {
-            let matches = expression.is_match(&evidence.stdout);
+            let (whole, trimmed) = (evidence.stdout.as_str(), without_last_break(&evidence.stdout));
+            let matches = expression.is_match(whole) || expression.is_match(trimmed);
             let verb = if matches { "matches" } else { "does not match" };
             Finding::of("output_matches", matches, format!("standard output {verb} {pattern}"))
                 .or(|| format!("print what matches {pattern}"))
@@ -195,6 +197,12 @@ fn judge_check(evidence: &Evidence, command: &str) -> Finding {
     let message = format!("the check \"{command}\" {}", ending.describe());
     Finding::of(RULE, ending.is_success(), message)
         .or(|| format!("make the check \"{command}\" exit with code 0"))
+}
+
+/// The output as a person reads it: what `echo ok` prints is "ok".
+fn without_last_break(output: &str) -> &str {
+    let output = output.strip_suffix('\n').unwrap_or(output);
+    output.strip_suffix('\r').unwrap_or(output)
 }
 
 /// Expressions come from users: the size limit bounds what one of them can cost.
@@ -246,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_for_the_whole_output_matches_before_its_last_line_break_only() {
+        for (pattern, stdout, expected) in [
+            ("^ok$", "ok\n", VerdictStatus::Pass),
+            ("^ok$", "ok\r\n", VerdictStatus::Pass),
+            ("ok\n", "ok\n", VerdictStatus::Pass),
+            ("^one\ntwo$", "one\ntwo\n", VerdictStatus::Pass),
+            ("(?m)^ok$", "error\nok\n", VerdictStatus::Pass),
+            ("^ok$", "error\nok\n", VerdictStatus::Fail),
+            ("^ok$", "ok\n\n", VerdictStatus::Fail),
+            ("^ok$", "ok\nnot\n", VerdictStatus::Fail),
+            ("^[^E]*$", "fine\nError\n", VerdictStatus::Fail),
+        ] {
+            let criteria = [Criterion::OutputMatches { pattern: pattern.to_owned() }];
+            assert_eq!(status(&evidence(0, stdout), &criteria), expected, "{pattern} {stdout:?}");
+        }
+    }
+
+    #[test]
     fn an_owed_output_that_is_missing_fails_the_step() {
         let verdict = judge(&evidence(0, ""), &["missing.txt".to_owned()], &[]);
 
@@ -268,7 +294,7 @@ mod tests {
 
         let verdict = judge(&evidence(0, ""), &[], &criteria);
 
-        assert_eq!(verdict.status, VerdictStatus::Pass);
+        assert_eq!(verdict.status, VerdictStatus::Unclear);
         assert_eq!(verdict.findings[1], Finding::unchecked("reads well"));
     }
 

@@ -1,5 +1,7 @@
 //! The words of a verification's findings.
 
+use crate::policy::{AgentType, Principal};
+
 words! {
     /// What a finding says about the work.
     FindingStatus("finding status") {
@@ -11,6 +13,20 @@ words! {
         NeedsClarification = "needs_clarification",
     }
 
+    /// Who wrote a finding.
+    FindingAuthor("author of a finding") {
+        /// A rule of the orchestrator.
+        Rule = "rule",
+        /// The project manager.
+        Pm = "pm",
+        /// A project analyst.
+        Pa = "pa",
+        /// An agent inside a sandbox.
+        Sandbox = "sandbox",
+        /// A person.
+        User = "user",
+    }
+
     /// How much a finding matters.
     Severity("severity") {
         /// Good to know.
@@ -19,6 +35,17 @@ words! {
         Warning = "warning",
         /// Must be mended.
         Error = "error",
+    }
+}
+
+impl From<Principal> for FindingAuthor {
+    fn from(caller: Principal) -> Self {
+        match caller {
+            Principal::Agent(AgentType::Pm) => Self::Pm,
+            Principal::Agent(AgentType::Pa) => Self::Pa,
+            Principal::Agent(AgentType::Sandbox) => Self::Sandbox,
+            Principal::User => Self::User,
+        }
     }
 }
 

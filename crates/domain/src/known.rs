@@ -10,6 +10,7 @@ use crate::policy::network::{HostPattern, Openings};
 use crate::run_policy;
 use crate::skill::Category;
 use crate::standstill::{IF_INTERRUPTED, IfInterrupted};
+use crate::verification::ACCEPT_UNVERIFIED;
 
 words! {
     /// Where a key is set.
@@ -186,6 +187,11 @@ pub const KNOWN: &[Known] = &[
     preference("model_routing.fallback_provider_order", Kind::Texts, ORDER),
     preference("model_routing.prefer_local", Kind::Flag, PREFER_LOCAL),
     preference(
+        ACCEPT_UNVERIFIED,
+        Kind::Flag,
+        "accept results whose acceptance criteria could not be judged, as unverified",
+    ),
+    preference(
         run_policy::NODE_ATTEMPTS,
         ATTEMPTS,
         "how often a node of a workflow is tried in all",
@@ -216,6 +222,7 @@ const CLOSED: &[(Place, &str)] = &[
     (Place::Preference, "agents.sandbox_agent.model_routing."),
     (Place::Preference, "budget."),
     (Place::Preference, "model_routing."),
+    (Place::Preference, "verification."),
     (Place::Preference, run_policy::PREFIX),
 ];
 

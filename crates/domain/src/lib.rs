@@ -32,4 +32,5 @@ pub mod standstill;
 pub mod start;
 pub mod status;
 pub mod verdict;
+pub mod verification;
 pub mod work;

@@ -23,6 +23,8 @@ words! {
         Script = "script",
         /// Prose.
         Text = "text",
+        /// Try again what could not be done.
+        Retry = "retry",
     }
 }
 
@@ -63,6 +65,8 @@ pub enum Reply {
         /// The text.
         text: String,
     },
+    /// Try again what could not be done.
+    Retry {},
 }
 
 impl Reply {
@@ -74,6 +78,7 @@ impl Reply {
             Self::Commands { .. } => ReplyForm::Commands,
             Self::Script { .. } => ReplyForm::Script,
             Self::Text { .. } => ReplyForm::Text,
+            Self::Retry {} => ReplyForm::Retry,
         }
     }
 }
@@ -107,7 +112,11 @@ impl Answer {
                 Some(format!("{by} said no{why}"))
             }
             Some(
-                Reply::Yes {} | Reply::Commands { .. } | Reply::Script { .. } | Reply::Text { .. },
+                Reply::Yes {}
+                | Reply::Commands { .. }
+                | Reply::Script { .. }
+                | Reply::Text { .. }
+                | Reply::Retry {},
             ) => None,
         }
     }

@@ -19,7 +19,7 @@ words! {
         Paused = "paused",
         /// Waits for a person's answer.
         NeedsAnswer = "needs_answer",
-        /// Every step was verified.
+        /// Every step was accepted.
         Completed = "completed",
         /// Failed for good.
         Failed = "failed",
@@ -52,7 +52,7 @@ pub const VERIFY: &str = "verify_step_result";
 pub const PLAN: &str = "plan_steps";
 /// The node that reads the task.
 pub const LOAD: &str = "load_task_context";
-/// The node that ends a run whose every step was verified.
+/// The node that ends a run whose every step was accepted.
 pub const FINALIZE: &str = "finalize_summary";
 /// The node that ends a run that failed for good.
 pub const MARK_FAILED: &str = "mark_failed";

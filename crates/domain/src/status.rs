@@ -110,7 +110,7 @@ state_machines! {
         Pending = "pending" => [Running, Failed, Canceled, Superseded],
         /// A workflow drives it.
         Running = "running" => [Completed, Failed, Canceled, Superseded],
-        /// Every step was verified.
+        /// Every step was accepted.
         Completed = "completed" => [],
         /// A step failed for good; the summary says why.
         Failed = "failed" => [],

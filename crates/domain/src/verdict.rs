@@ -1,16 +1,26 @@
 //! What an analyst says about a step: a verdict made of findings.
 //!
-//! Invariant: what somebody looked at and could not tell is accepted by nobody but a person.
+//! Invariant: a condition that was not judged never counts as met. [`Verdict::of`] makes no
+//! [`VerdictStatus::Pass`] of findings among which one is open; a person settles it, or a preference
+//! accepts it as [`VerdictStatus::Unverified`].
 
 use serde::{Deserialize, Serialize};
 
+use crate::question::Answer;
+use crate::verification::{CheckResult, Judge};
+
 /// The rule of findings that an analyst has put on record itself.
 pub const BY_ANALYST: &str = "analyst";
+/// The rule of findings about criteria in prose that nobody judged.
+pub const PROSE: &str = "text";
 /// The rule of findings that a person has settled.
 pub const BY_PERSON: &str = "person";
-/// The first version of the graph whose runs ask a person what an analyst could not tell. A runner that
-/// knows only older ones cannot read such a verdict.
-pub const CLARIFIES_SINCE: u32 = 3;
+/// What the node calls its question about conditions that were not judged; after a retry it appends a
+/// slash and the number of retries.
+pub const CLARIFY: &str = "clarify";
+/// The first version of the graph whose runs ask a person about conditions that were not judged. A
+/// runner that knows only older ones would accept them.
+pub const ASKS_UNJUDGED_SINCE: u32 = 4;
 
 /// Whether the step's result is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -20,8 +30,10 @@ pub enum VerdictStatus {
     Pass,
     /// Not accepted; the findings say why.
     Fail,
-    /// Whoever looked could not tell: a person says.
+    /// At least one condition was not judged: a person decides.
     Unclear,
+    /// Accepted by a preference although at least one condition was not judged.
+    Unverified,
 }
 
 /// Whether one condition is met.
@@ -32,7 +44,7 @@ pub enum FindingStatus {
     Pass,
     /// Not met.
     Fail,
-    /// No rule can tell.
+    /// Nobody judged it: no rule can, and no analyst did.
     Unchecked,
     /// An analyst looked and could not tell.
     Unclear,
@@ -69,7 +81,7 @@ impl Finding {
     /// A condition that no rule can decide.
     pub fn unchecked(description: &str) -> Self {
         Self {
-            rule: "text".to_owned(),
+            rule: PROSE.to_owned(),
             status: FindingStatus::Unchecked,
             message: description.to_owned(),
             suggestion: None,
@@ -79,6 +91,35 @@ impl Finding {
     /// Whether this finding alone fails the step.
     pub fn is_failure(&self) -> bool {
         self.status == FindingStatus::Fail
+    }
+
+    /// What came of it.
+    pub fn result(&self) -> CheckResult {
+        match self.status {
+            FindingStatus::Pass => CheckResult::Met,
+            FindingStatus::Fail => CheckResult::NotMet,
+            FindingStatus::Unchecked | FindingStatus::Unclear => CheckResult::NotJudged,
+        }
+    }
+
+    /// Who judged the condition; nobody if it is open.
+    pub fn judge(&self) -> Option<Judge> {
+        let by = match self.rule.as_str() {
+            BY_ANALYST => Judge::Analyst,
+            BY_PERSON => Judge::Person,
+            _ => Judge::Rule,
+        };
+        (!self.is_open()).then_some(by)
+    }
+
+    /// Whether it is about a criterion that no rule can check.
+    pub fn is_prose(&self) -> bool {
+        matches!(self.rule.as_str(), PROSE | BY_ANALYST | BY_PERSON)
+    }
+
+    /// Whether the condition was not judged.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, FindingStatus::Unchecked | FindingStatus::Unclear)
     }
 }
 
@@ -94,14 +135,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The decision that follows from findings: one failure fails the step; without one, what is not
-    /// clear waits for a person.
+    /// The decision that follows from findings: one failure fails the step; without one, a condition
+    /// that was not judged waits for a person.
     pub fn of(findings: Vec<Finding>) -> Self {
-        let has = |status| findings.iter().any(|finding| finding.status == status);
         Self {
-            status: if has(FindingStatus::Fail) {
+            status: if findings.iter().any(Finding::is_failure) {
                 VerdictStatus::Fail
-            } else if has(FindingStatus::Unclear) {
+            } else if findings.iter().any(Finding::is_open) {
                 VerdictStatus::Unclear
             } else {
                 VerdictStatus::Pass
@@ -111,22 +151,53 @@ impl Verdict {
         }
     }
 
-    /// The findings that a person is to settle.
-    pub fn unclear(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.status == FindingStatus::Unclear)
+    /// Whether the run goes on from the step.
+    pub fn is_accepted(&self) -> bool {
+        matches!(self.status, VerdictStatus::Pass | VerdictStatus::Unverified)
     }
 
-    /// The verdict once a person has said whether what was not clear is met, and in which words.
+    /// The findings that were not judged.
+    pub fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.is_open())
+    }
+
+    /// The verdict once a preference accepts conditions that were not judged. What an analyst looked at and
+    /// could not tell is not among them: a person decides about that.
+    #[must_use]
+    pub fn accept_unverified(self) -> Self {
+        let is_asked = self.findings.iter().any(|f| f.status == FindingStatus::Unclear);
+        match self.status {
+            VerdictStatus::Unclear if !is_asked => {
+                Self { status: VerdictStatus::Unverified, ..self }
+            }
+            VerdictStatus::Pass
+            | VerdictStatus::Fail
+            | VerdictStatus::Unclear
+            | VerdictStatus::Unverified => self,
+        }
+    }
+
+    /// The verdict once a person has said whether the open conditions are met, and in which words.
     #[must_use]
     pub fn settled(self, is_met: bool, said: &str) -> Self {
-        let settle = |finding: Finding| match finding.status {
-            FindingStatus::Unclear => {
-                let message = format!("{} ({said})", finding.message);
-                Finding::of(BY_PERSON, is_met, message)
+        let settle = |finding: Finding| {
+            if !finding.is_open() {
+                return finding;
             }
-            FindingStatus::Pass | FindingStatus::Fail | FindingStatus::Unchecked => finding,
+            let message = format!("{} ({said})", finding.message);
+            Finding::of(BY_PERSON, is_met, message)
         };
         Self::of(self.findings.into_iter().map(settle).collect())
+    }
+
+    /// The verdict once a person has answered the question about its open conditions.
+    #[must_use]
+    pub fn settled_by(self, answer: &Answer) -> Self {
+        if let Some(refusal) = answer.refusal() {
+            return self.settled(false, &refusal);
+        }
+        let by = answer.by.as_deref().unwrap_or("a person");
+        self.settled(true, &format!("{by} accepted it"))
     }
 
     /// The message of the first failed finding.
@@ -144,26 +215,46 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_could_not_tell_is_neither_a_pass_nor_a_failure() {
+    fn a_condition_that_was_not_judged_is_neither_a_pass_nor_a_failure() {
         let met = || Finding::of("exit_code", true, String::new());
-        let failed = Finding::of("file_exists", false, String::new());
+        let failed = || Finding::of("file_exists", false, String::new());
 
-        assert_eq!(Verdict::of(vec![met(), unclear()]).status, VerdictStatus::Unclear);
-        assert_eq!(Verdict::of(vec![failed, unclear()]).status, VerdictStatus::Fail);
-        let unchecked = Finding::unchecked("it is short");
-        assert_eq!(Verdict::of(vec![met(), unchecked]).status, VerdictStatus::Pass);
+        for open in [unclear(), Finding::unchecked("it is short")] {
+            let waits = Verdict::of(vec![met(), open.clone()]);
+            assert_eq!((waits.status, waits.is_accepted()), (VerdictStatus::Unclear, false));
+            assert_eq!(Verdict::of(vec![failed(), open]).status, VerdictStatus::Fail);
+        }
+        assert!(Verdict::of(vec![met()]).is_accepted());
     }
 
     #[test]
-    fn a_person_settles_what_is_unclear_and_nothing_else() {
-        let asked = || Verdict::of(vec![unclear(), Finding::unchecked("it is short")]);
+    fn a_preference_accepts_what_nobody_judged_and_says_that_it_is_unverified() {
+        let unchecked = || Finding::unchecked("it is short");
 
-        let yes = asked().settled(true, "ada said yes");
+        let accepted = Verdict::of(vec![unchecked()]).accept_unverified();
+        assert_eq!((accepted.status, accepted.is_accepted()), (VerdictStatus::Unverified, true));
+        assert_eq!(accepted.open().count(), 1);
+        for (findings, expected) in [
+            (vec![unchecked(), unclear()], VerdictStatus::Unclear),
+            (vec![unchecked(), Finding::of("x", false, String::new())], VerdictStatus::Fail),
+            (vec![], VerdictStatus::Pass),
+        ] {
+            assert_eq!(Verdict::of(findings).accept_unverified().status, expected);
+        }
+    }
+
+    #[test]
+    fn a_person_settles_every_open_condition() {
+        let met = || Finding::of("exit_code", true, String::new());
+        let asked = || Verdict::of(vec![met(), unclear(), Finding::unchecked("it is short")]);
+
+        let yes = asked().settled(true, "ada accepted it");
         let no = asked().settled(false, "ada said no");
 
         assert_eq!((yes.status, no.status), (VerdictStatus::Pass, VerdictStatus::Fail));
-        assert_eq!(yes.findings[0].message, "it reads well (ada said yes)");
-        assert_eq!(yes.findings[0].rule, BY_PERSON);
-        assert_eq!(yes.findings[1], Finding::unchecked("it is short"));
+        assert_eq!(yes.findings[0], met());
+        assert_eq!(yes.findings[1].message, "it reads well (ada accepted it)");
+        assert_eq!(yes.findings[2].message, "it is short (ada accepted it)");
+        assert!(yes.findings[1..].iter().all(|finding| finding.rule == BY_PERSON));
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Start at [`Analysts::request`], which the project manager calls through its tools, and at
 //! [`Managed`], which judges steps: rules first, then, for criteria in prose, whatever findings an
-//! analyst wrote. While somebody looks, the answer is "later"; when nobody can, prose stays unchecked and
-//! the verdict says why.
+//! analyst wrote. While an analyst works, the answer is "later". An analyst that dies is started again, a few
+//! times; when none can judge, prose stays unchecked and the verdict says why.
+//!
+//! Invariant: only findings that were written with the token of a verification count in it.
 //!
 //! Invariant: nothing here is needed to go on after a restart. Findings are in the database; what is
 //! only known here (who looks at what) is asked for again.
@@ -69,12 +71,24 @@ pub enum AnalystRequestError {
     Store(#[from] cynode_store::Error),
 }
 
+/// Why an analyst gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// It could not be started, was killed, crashed or gave an answer that cannot be read: another one
+    /// may fare better.
+    #[error("{0}")]
+    Died(String),
+    /// It was ended because it took too long: another one would too.
+    #[error("{0}")]
+    TimedOut(String),
+}
+
 /// Starts analysts.
 #[async_trait]
 pub trait Launcher: Send + Sync {
     /// Runs one analyst to its end: the handoff in, its answer out, or why there is none. It is ended
     /// after `within`.
-    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, String>;
+    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, LaunchError>;
 }
 
 /// How analysts work.
@@ -164,9 +178,15 @@ impl Analysts {
         }
     }
 
-    /// Whether prose can be judged at all.
-    fn can_judge(&self) -> bool {
-        self.options.is_on && self.handoffs.is_configured()
+    /// Why no analyst can ever be asked; nothing if one can.
+    fn absence(&self) -> Option<&'static str> {
+        if !self.options.is_on {
+            Some("analysts are switched off: orchestrator.pma_analysts")
+        } else if !self.handoffs.is_configured() {
+            Some("no project manager is configured that could ask for an analyst")
+        } else {
+            None
+        }
     }
 
     /// Does what a seat was taken for. A fault of ours there frees it, as whoever waits for it would wait

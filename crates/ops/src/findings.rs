@@ -1,8 +1,9 @@
 //! What verifications found about tasks.
 
 use chrono::{DateTime, Utc};
+use cynode_domain::finding::FindingAuthor;
 use cynode_domain::ids::{FindingId, TaskId, TokenId};
-use cynode_domain::policy::Principal;
+use cynode_domain::verification::VerificationKey;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
     EventStore, Finder, Finding, FindingPlace, FindingStore, JobStore, NewEvent, Store, Task, Tx,
@@ -17,7 +18,7 @@ use crate::secrets::WithoutSecrets as _;
 use crate::tasks::{self, TaskError};
 use crate::{BadCursor, Caller};
 
-pub(crate) const MAX_TEXT_CHARS: usize = 4000;
+const MAX_TEXT_CHARS: usize = 4000;
 const MAX_LOCATION_CHARS: usize = 500;
 const MAX_FINDINGS: i64 = 1000;
 
@@ -30,6 +31,9 @@ pub enum FindingError {
     /// The request breaks rules; every one of them is named.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
+    /// An analyst that was not asked for this verification.
+    #[error("{0}")]
+    NotVerifier(String),
     /// The task was not found.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -41,13 +45,15 @@ pub enum FindingError {
     Store(#[from] cynode_store::Error),
 }
 
-/// In which role, and with which token, somebody found something.
+/// Who writes a finding, as the token says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// The role.
-    pub agent: Principal,
+    /// An agent or a person.
+    pub author: FindingAuthor,
     /// The token.
     pub token: Option<TokenId>,
+    /// The verification that the token was issued for.
+    pub verification: Option<VerificationKey>,
 }
 
 /// Findings. Cheap to clone.
@@ -63,7 +69,8 @@ impl Findings {
         Self { store, clock }
     }
 
-    /// Keeps a finding about a task, and tells of it.
+    /// Keeps a finding about a task, and tells of it. An analyst writes about the job that its token was
+    /// issued to verify, and about nothing else.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -81,6 +88,8 @@ impl Findings {
                     if room(tx, id).await? == 0 {
                         return Err(invalid(format!("a task has {MAX_FINDINGS} findings at most")));
                     }
+                    let mut request = request;
+                    let verification = verification(tx, id, &source, &mut request).await?;
                     let mut place = FindingPlace {
                         run: tx.run_of_task(id).await?.map(|run| run.id),
                         job: request.job_id,
@@ -89,11 +98,14 @@ impl Findings {
                     if let Some(job) = request.job_id {
                         let job = tx.job_get(job).await?.filter(|job| job.asked.task == id);
                         let job = job.ok_or_else(|| invalid("job_id is no job of that task"))?;
-                        place.run = Some(job.asked.run);
+                        let verifying = verification.map(|key| key.run);
+                        place.run = Some(verifying.unwrap_or(job.asked.run));
                         place.step_index = Some(job.asked.step_index);
                     }
-                    let by = Finder { agent: source.agent, token: source.token, user: caller.user };
-                    let finding = New { place, by, now, request }.insert(tx, &task).await?;
+                    let (author, token) = (source.author, source.token);
+                    let by = Finder { author, token, user: caller.user };
+                    let new = New { place, by, now, request, verification };
+                    let finding = new.insert(tx, &task).await?;
                     Ok(view(finding))
                 })
             })
@@ -142,6 +154,42 @@ impl Findings {
     }
 }
 
+/// The verification that a finding decides: that of the analyst's token. Rejects an analyst whose token was
+/// not issued for a verification of this job, or whose verification is over.
+async fn verification(
+    tx: &mut Tx,
+    task: TaskId,
+    source: &Source,
+    request: &mut CreateFinding,
+) -> Result<Option<VerificationKey>, FindingError> {
+    if source.author != FindingAuthor::Pa {
+        return Ok(None);
+    }
+    let rejected = |why: &str| {
+        let rule =
+            "only the analyst that the orchestrator started for a verification writes its findings";
+        Err(FindingError::NotVerifier(format!("{why}: {rule}")))
+    };
+    let Some(key) = source.verification else {
+        return rejected("this token was issued for no verification");
+    };
+    if request.job_id.is_some_and(|job| job != key.job) {
+        return rejected(&format!("this token was issued to verify job {}", key.job));
+    }
+    let job = tx.job_get(key.job).await?.filter(|job| job.asked.task == task);
+    let Some(job) = job else {
+        return rejected("this token was issued to verify a job of another task");
+    };
+    if !job.status.is_terminal() {
+        return rejected(&format!("job {} has not ended", key.job));
+    }
+    if tx.run_of_task(task).await?.is_none_or(|run| run.id != key.run) {
+        return rejected(&format!("run {} is no longer the run of the task", key.run));
+    }
+    request.job_id = Some(key.job);
+    Ok(Some(key))
+}
+
 /// How many more findings a task may have.
 pub(crate) async fn room(tx: &mut Tx, task: TaskId) -> Result<usize, cynode_store::Error> {
     let left = MAX_FINDINGS - tx.finding_count(task).await?;
@@ -154,6 +202,8 @@ pub(crate) struct New {
     pub(crate) by: Finder,
     pub(crate) now: DateTime<Utc>,
     pub(crate) request: CreateFinding,
+    /// The verification whose verdict it decides.
+    pub(crate) verification: Option<VerificationKey>,
 }
 
 impl New {
@@ -163,7 +213,7 @@ impl New {
         tx: &mut Tx,
         task: &Task,
     ) -> Result<Finding, cynode_store::Error> {
-        let Self { place, by, now, request } = self;
+        let Self { place, by, now, request, verification } = self;
         let finding = Finding {
             id: FindingId::generate(),
             task: task.asked.id,
@@ -174,6 +224,7 @@ impl New {
             location: request.location.without_secrets(),
             suggestion: request.suggestion.without_secrets(),
             by,
+            verification,
             created_at: now,
         };
         tx.finding_insert(&finding).await?;
@@ -182,6 +233,7 @@ impl New {
             "status": finding.status,
             "severity": finding.severity,
             "step_index": place.step_index,
+            "by": finding.by.author,
         });
         let told = tasks::event(task, "finding.created", data);
         tx.event_append(&NewEvent { run: place.run, job: place.job, ..told }).await?;
@@ -204,6 +256,11 @@ fn check(request: &CreateFinding) -> Result<(), FindingError> {
     if faults.is_empty() { Ok(()) } else { Err(FindingError::Invalid(faults)) }
 }
 
+/// A text as a finding can keep it.
+pub(crate) fn fit(text: &str) -> String {
+    text.chars().filter(|c| *c != '\0').take(MAX_TEXT_CHARS).collect()
+}
+
 fn invalid(fault: impl Into<String>) -> FindingError {
     FindingError::Invalid(vec![fault.into()])
 }
@@ -220,7 +277,7 @@ fn view(finding: Finding) -> FindingView {
         message: finding.message,
         location: finding.location,
         suggestion: finding.suggestion,
-        agent_type: finding.by.agent,
+        agent_type: finding.by.author,
         token_id: finding.by.token,
         user_id: finding.by.user,
         created_at: finding.created_at,

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::{ProjectId, RunId, ScheduleRunId, TaskId, ThreadId};
+use cynode_domain::verification::VerificationKey;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::Tasks as Background;
 use cynode_store::Store;
@@ -143,13 +144,16 @@ pub struct Subject {
     pub schedule_run: Option<ScheduleRunId>,
     /// Follows the work through the logs of every process.
     pub trace_id: String,
+    /// Which verification the work is: its token may write that one's findings.
+    pub verification: Option<VerificationKey>,
 }
 
 impl Subject {
     /// Work for a user about nothing in particular.
     pub fn of(caller: Caller, trace_id: String) -> Self {
         let (project, task, run, thread, schedule_run) = (None, None, None, None, None);
-        Self { caller, project, task, run, thread, schedule_run, trace_id }
+        let verification = None;
+        Self { caller, project, task, run, thread, schedule_run, trace_id, verification }
     }
 }
 

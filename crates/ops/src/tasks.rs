@@ -2,6 +2,7 @@
 
 mod cancel;
 mod check;
+mod checks;
 mod copy;
 mod create;
 mod depend;
@@ -176,6 +177,8 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
         blocked_reason,
         node,
         summary: task.summary,
+        verification: task.verification,
+        steps: vec![],
         created_at: task.asked.created_at,
         updated_at: task.updated_at,
         started_at: task.started_at,

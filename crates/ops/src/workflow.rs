@@ -6,7 +6,7 @@
 pub mod analyst;
 mod ask;
 mod beside;
-mod check;
+pub(crate) mod check;
 mod checkpoint;
 mod context;
 mod continuing;
@@ -15,6 +15,7 @@ mod gone;
 mod grant;
 pub(crate) mod make;
 mod plan;
+pub(crate) mod settle;
 mod verify;
 
 use std::sync::Arc;

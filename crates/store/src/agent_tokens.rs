@@ -6,6 +6,7 @@ use cynode_domain::ids::{
     JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
+use cynode_domain::verification::VerificationKey;
 
 use crate::column::Row;
 use crate::param::params;
@@ -35,6 +36,8 @@ pub struct TokenOrigin {
     pub thread: Option<ThreadId>,
     /// Finds the work in the logs of every process.
     pub trace: Option<TraceId>,
+    /// The verification whose findings the token may write.
+    pub verification: Option<VerificationKey>,
 }
 
 /// A token of an agent.
@@ -94,9 +97,9 @@ impl AgentTokenStore for Tx {
         let sql =
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
                    run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
-                   schedule_run_id, thread_id, trace_id)
+                   schedule_run_id, thread_id, trace_id, verification)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                   $17)";
+                   $17, $18)";
         let bound = &token.binding;
         let params = params![
             token.id,
@@ -116,6 +119,7 @@ impl AgentTokenStore for Tx {
             token.origin.schedule_run,
             token.origin.thread,
             token.origin.trace,
+            token.origin.verification.map(|key| key.to_string()),
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -177,6 +181,7 @@ fn token(row: &Row) -> Result<AgentToken, Error> {
             schedule_run: row.id_opt("schedule_run_id")?,
             thread: row.id_opt("thread_id")?,
             trace: row.id_opt("trace_id")?,
+            verification: row.word_opt("verification")?,
         },
         name: row.get("name")?,
         created_by: row.id("created_by")?,

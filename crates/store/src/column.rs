@@ -59,6 +59,17 @@ impl Row {
             .map_err(|error: T::Err| Error::unreadable(name, error.to_string()))
     }
 
+    /// A text column that holds one of a closed set of words, or nothing.
+    pub(crate) fn word_opt<T>(&self, name: &str) -> Result<Option<T>, Error>
+    where
+        T: FromStr,
+        T::Err: ToString,
+    {
+        let word = self.get::<Option<String>>(name)?;
+        let parsed = word.map(|word| word.parse()).transpose();
+        parsed.map_err(|error: T::Err| Error::unreadable(name, error.to_string()))
+    }
+
     /// A JSON column that holds a typed value.
     pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         serde_json::from_value(self.get::<Json>(name)?)

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, RunId, TaskId, TokenId, UserId};
-use cynode_domain::policy::Principal;
+use cynode_domain::verification::VerificationKey;
 
 use crate::column::Row;
 use crate::param::params;
@@ -24,8 +24,8 @@ pub struct FindingPlace {
 /// Who found something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finder {
-    /// In which role.
-    pub agent: Principal,
+    /// A rule, an agent or a person.
+    pub author: FindingAuthor,
     /// With which token.
     pub token: Option<TokenId>,
     /// For which user.
@@ -53,6 +53,8 @@ pub struct Finding {
     pub suggestion: Option<String>,
     /// Who found it.
     pub by: Finder,
+    /// The verification whose verdict it decides; none for every other finding.
+    pub verification: Option<VerificationKey>,
     /// When.
     pub created_at: DateTime<Utc>,
 }
@@ -80,8 +82,8 @@ impl FindingStore for Tx {
     async fn finding_insert(&mut self, finding: &Finding) -> Result<(), Error> {
         let sql = "INSERT INTO verification_findings (id, task_id, run_id, job_id, step_index,
                    status, severity, message, location, suggestion, agent_type, token_id, user_id,
-                   created_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+                   created_at, verification)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
         let params = params![
             finding.id,
             finding.task,
@@ -93,10 +95,11 @@ impl FindingStore for Tx {
             &finding.message,
             finding.location.clone(),
             finding.suggestion.clone(),
-            finding.by.agent.as_str(),
+            finding.by.author.as_str(),
             finding.by.token,
             finding.by.user,
             finding.created_at,
+            finding.verification.map(|key| key.to_string()),
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -126,6 +129,10 @@ impl FindingStore for Tx {
 
 fn finding(row: &Row) -> Result<Finding, Error> {
     let step_index: Option<i64> = row.get("step_index")?;
+    let (author, token) = (row.word("agent_type")?, row.id_opt("token_id")?);
+    // Findings of rules were once written in the name of an analyst. An analyst has a token.
+    let is_rule = author == FindingAuthor::Pa && token.is_none();
+    let author = if is_rule { FindingAuthor::Rule } else { author };
     Ok(Finding {
         id: row.id("id")?,
         task: row.id("task_id")?,
@@ -139,11 +146,8 @@ fn finding(row: &Row) -> Result<Finding, Error> {
         message: row.get("message")?,
         location: row.get("location")?,
         suggestion: row.get("suggestion")?,
-        by: Finder {
-            agent: row.word("agent_type")?,
-            token: row.id_opt("token_id")?,
-            user: row.id("user_id")?,
-        },
+        by: Finder { author, token, user: row.id("user_id")? },
+        verification: row.word_opt("verification")?,
         created_at: row.get("created_at")?,
     })
 }

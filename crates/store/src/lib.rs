@@ -64,6 +64,7 @@ mod task_agents;
 mod tasks;
 mod tx;
 mod users;
+mod verdicts;
 mod work_units;
 mod workflow;
 
@@ -124,6 +125,7 @@ pub use task_agents::{TaskAgent, TaskAgentStore};
 pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskStore};
 pub use tx::Tx;
 pub use users::{AuthEvent, User, UserStore};
+pub use verdicts::{StepJob, StepVerdict, VerdictStore};
 pub use work_units::{WorkPlan, WorkStore, WorkUnit};
 pub use workflow::{
     Checkpoint, Claim, Close, Effect, Granted, Held, Move, MoveStore, Moved, Run, Told, Transition,

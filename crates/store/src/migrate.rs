@@ -126,6 +126,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0023_incarnations.sql"),
         sqlite: include_str!("../migrations/sqlite/0023_incarnations.sql"),
     },
+    Migration {
+        version: 24,
+        postgres: include_str!("../migrations/postgres/0024_verification.sql"),
+        sqlite: include_str!("../migrations/sqlite/0024_verification.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -93,7 +93,8 @@ impl SteerStore for Tx {
     }
 
     async fn task_reopen(&mut self, task: TaskId) -> Result<bool, Error> {
-        let sql = "UPDATE tasks SET status = 'pending', closed = $2, summary = NULL,
+        let sql =
+            "UPDATE tasks SET status = 'pending', closed = $2, summary = NULL, verification = NULL,
                    ended_at = NULL, paused_at = NULL, updated_at = cynode_now()
                    WHERE id = $1 AND status IN ('failed', 'canceled')";
         Ok(self.execute(sql, params![task, false]).await? == 1)

@@ -7,6 +7,7 @@ use cynode_domain::ids::{NodeId, ProjectId, TaskId, UserId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
+use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -73,6 +74,8 @@ pub struct Task {
     pub status: TaskStatus,
     /// What came of it, once closed.
     pub summary: Option<String>,
+    /// What was verified of it, once completed.
+    pub verification: Option<VerificationStatus>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
     /// When its workflow started.
@@ -303,6 +306,7 @@ fn task(row: &Row) -> Result<Task, Error> {
         },
         status: row.word("status")?,
         summary: row.get("summary")?,
+        verification: row.word_opt("verification")?,
         updated_at: row.get("updated_at")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,

@@ -1,9 +1,8 @@
 //! What verifications found.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, RunId, TaskId, TokenId, UserId};
-use cynode_domain::policy::Principal;
 use serde::{Deserialize, Serialize};
 
 /// A finding to be kept.
@@ -53,11 +52,11 @@ pub struct FindingView {
     pub location: Option<String>,
     /// What to do about it.
     pub suggestion: Option<String>,
-    /// In which role somebody found it.
-    pub agent_type: Principal,
-    /// With which token.
+    /// Who wrote it: a rule, an agent of some kind, or a person.
+    pub agent_type: FindingAuthor,
+    /// With which token; none for rules, and for answers of people.
     pub token_id: Option<TokenId>,
-    /// For which user.
+    /// The person who wrote it, or the user whom the agent or the task belongs to.
     pub user_id: UserId,
     /// When.
     pub created_at: DateTime<Utc>,

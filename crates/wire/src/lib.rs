@@ -11,6 +11,7 @@ pub mod artifacts;
 pub mod audit;
 pub mod auth;
 pub mod changes;
+pub mod checks;
 pub mod continuing;
 pub mod credentials;
 pub mod decisions;

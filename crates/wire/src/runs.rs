@@ -7,6 +7,7 @@ use cynode_domain::ids::{HolderId, JobId, ProjectId, RunId, TaskId, TraceId};
 use cynode_domain::question::{Answer, Question, Reply};
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_domain::status::RunStatus;
+use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -101,6 +102,9 @@ pub struct RunDetail {
     /// What came of its task, once that is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// What was verified of its task, once that is completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationStatus>,
 }
 
 /// The step that a run is at.

@@ -6,8 +6,10 @@ use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::ShownTaskStatus;
+use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
 
+use crate::checks::StepChecksView;
 use crate::jobs::JobView;
 use crate::page::PageQuery;
 
@@ -159,6 +161,13 @@ pub struct TaskView {
     pub node: Option<String>,
     /// What came of it, once closed.
     pub summary: Option<String>,
+    /// What was verified of it: `verified`, `unverified` or `not_checked`. Absent unless it is completed, and
+    /// for tasks that completed before this was recorded.
+    #[serde(default)]
+    pub verification: Option<VerificationStatus>,
+    /// The commands that were run, with the checks that were applied to each. Left out of lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepChecksView>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
@@ -178,6 +187,12 @@ pub struct ResultView {
     pub status: ShownTaskStatus,
     /// What came of it, once closed.
     pub summary: Option<String>,
+    /// What was verified of it, as in [`TaskView::verification`].
+    #[serde(default)]
+    pub verification: Option<VerificationStatus>,
+    /// The commands that were run, with the checks that were applied to each.
+    #[serde(default)]
+    pub steps: Vec<StepChecksView>,
     /// Every job, in the order they were made.
     pub jobs: Vec<JobView>,
 }

@@ -13,6 +13,7 @@ use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, Step};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::verdict::Verdict;
+use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -175,17 +176,20 @@ pub struct SaveCheckpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {
-    /// Whether every step was verified.
+    /// Whether every step was accepted.
     pub outcome: Outcome,
     /// What came of it, for people.
     pub summary: String,
+    /// What was verified of a completed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationStatus>,
 }
 
 /// The two ends of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Every step was verified.
+    /// Every step was accepted.
     Completed,
     /// A step failed for good.
     Failed,

@@ -22,7 +22,8 @@ use crate::state::{NodeFailure, RunState};
 /// 2: a run that stood still goes on as the project manager or a person said; a runner of before would
 /// fail it in spite of the answer.
 /// 3: a person is asked what an analyst could not tell; a runner of before cannot read such a verdict.
-pub const GRAPH_VERSION: u32 = 3;
+/// 4: a person is asked about criteria that nobody judged; a runner of before would accept them.
+pub const GRAPH_VERSION: u32 = 4;
 
 /// The workflow of one task, acting through `plane`.
 ///

@@ -5,6 +5,7 @@
 
 mod changes;
 mod shared;
+mod tally;
 
 use std::collections::BTreeMap;
 
@@ -14,13 +15,14 @@ use cynode_domain::job::{Ending, Limits};
 use cynode_domain::plan::{InputMode, Plan, Step};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::{Verdict, VerdictStatus};
+use cynode_domain::verdict::Verdict;
 use cynode_wire::workflow::Finish;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::changes::Mark;
 pub use self::shared::{Attempts, Shared};
+pub use self::tally::Tally;
 use crate::engine::ErrorClass;
 use crate::graph::GRAPH_VERSION;
 
@@ -57,6 +59,9 @@ pub struct RunState {
     /// The judgement of that result; what a repeated step has to put right.
     #[serde(default)]
     pub verification: Option<Shared<Verdict>>,
+    /// The criteria that were judged at accepted steps.
+    #[serde(default, skip_serializing_if = "Tally::is_empty")]
+    pub tally: Tally,
     /// How the run went on the last time that it stood still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<Continuation>,
@@ -201,6 +206,7 @@ impl RunState {
             attempts_by_step: Attempts::default(),
             last_result: None,
             verification: None,
+            tally: Tally::default(),
             continuation: None,
             request: None,
             bounds: Bounds::default(),
@@ -229,7 +235,7 @@ impl RunState {
 
     /// Whether the newest verdict accepts the step.
     pub fn is_accepted(&self) -> bool {
-        self.verification.as_ref().is_some_and(|verdict| verdict.status == VerdictStatus::Pass)
+        self.verification.as_ref().is_some_and(|verdict| verdict.is_accepted())
     }
 
     /// Whether the step may run again. One that failed may while attempts are left. One that was

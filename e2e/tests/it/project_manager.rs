@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use cynode_client::{Client, McpError};
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::AgentType;
+use cynode_domain::verification::VerificationStatus;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::tasks::{CreateTask, TaskView};
@@ -135,7 +136,7 @@ async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
         let name = task.to_string();
         let asked = eventually("a question", PATIENCE, || {
             let shown = system.cynork(&["run", "show", &name]).stdout;
-            shown.contains("the analyst could not tell").then_some(shown)
+            shown.contains("could not be judged").then_some(shown)
         })
         .await;
         assert!(asked.contains("it sounds right: as seen"), "{asked}");
@@ -152,10 +153,12 @@ async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
     assert_eq!(accepted.status.as_str(), "completed", "{accepted:#?}");
     assert_eq!(refused.status.as_str(), "failed", "{refused:#?}");
     assert!(refused.summary.unwrap().contains("too short"));
-    for task in [good, bad] {
+    for (task, status) in [(good, "pass"), (bad, "fail")] {
         let found = findings(&system, task).await;
         let asks = |one: &&Value| one["status"] == "needs_clarification";
         assert_eq!(found.iter().filter(asks).count(), 1, "{found:#?}");
+        let by_person = |one: &&Value| one["agent_type"] == "user" && one["status"] == status;
+        assert_eq!(found.iter().filter(by_person).count(), 1, "{found:#?}");
     }
 }
 
@@ -177,15 +180,29 @@ async fn a_project_manager_killed_while_it_plans_is_asked_again() {
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
 }
 
+/// Waits until the run of a task asks about criteria that were not judged; what it asks.
+async fn asked_about_criteria(system: &System, task: TaskId) -> String {
+    let name = task.to_string();
+    eventually("a question about criteria", PATIENCE, || {
+        let shown = system.cynork(&["run", "show", &name]).stdout;
+        shown.contains("could not be judged").then_some(shown)
+    })
+    .await
+}
+
 #[tokio::test]
-async fn without_a_model_a_prompt_waits_for_a_person_and_prose_stays_unchecked() {
+async fn without_a_model_a_prompt_and_a_criterion_in_prose_wait_for_a_person() {
     let system = System::new().await;
 
     let waiting = create(&system.client, prompt("Make the world a better place")).await;
-    let view = done(&system, with_prose(commands(&["echo hello"]), "it greets")).await;
+    let unjudged = create(&system.client, with_prose(commands(&["echo hello"]), "it greets")).await;
 
+    let asked = asked_about_criteria(&system, unjudged).await;
+    assert!(asked.contains("not judged: it greets ("), "{asked}");
+    system.cynork(&["run", "answer", &unjudged.to_string(), "--yes"]).fine();
+    let view = closed(&system.client, unjudged, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
-    assert!(view.summary.unwrap().contains("1 criterion in prose was not checked"));
+    assert!(view.summary.unwrap().contains("1 acceptance criterion is met: 1 by a person"));
     let id = waiting.to_string();
     eventually("a question", PATIENCE, || {
         let said = system.cynork(&["task", "get", &id, "-o", "json"]);
@@ -194,6 +211,50 @@ async fn without_a_model_a_prompt_waits_for_a_person_and_prose_stays_unchecked()
     .await;
     // Thinking and driving are processes of their own.
     assert_ne!(system.role("pma").await, system.role("runner").await);
+}
+
+#[tokio::test]
+async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accepts_it_unverified() {
+    let provider = ScriptedProvider::start();
+    let system = system(&provider).await;
+    provider.when(JUDGING, Answer::status(500, "out of order"));
+    let body = || with_prose(commands(&["echo hello"]), "it greets");
+
+    let strict = create(&system.client, body()).await;
+    let asked = asked_about_criteria(&system, strict).await;
+    assert!(asked.contains("not judged: it greets ("), "{asked}");
+    system.cynork(&["prefs", "set", "verification.accept_unverified", "true"]).fine();
+    let made = ["task", "create", "--name", "lax", "--command", "echo hello"];
+    let waited = system.cynork(&[&made[..], &["--accept", "it greets", "--wait"]].concat());
+
+    assert_eq!(waited.code, 9, "{waited:?}");
+    assert!(waited.stderr.contains("completed (unverified): Unverified: "), "{waited:?}");
+    assert!(waited.stderr.contains("1. echo hello"), "{waited:?}");
+    let view = system.client.task_get("lax").await.unwrap();
+    assert_eq!(view.verification, Some(VerificationStatus::Unverified), "{view:#?}");
+    // The answer of a person counts, whatever the preference says by then.
+    system.cynork(&["run", "answer", &strict.to_string(), "--no"]).fine();
+    let rejected = closed(&system.client, strict, PATIENCE).await;
+    assert_eq!(rejected.status.as_str(), "failed", "{rejected:#?}");
+}
+
+#[tokio::test]
+async fn an_analyst_that_is_killed_is_started_again_and_never_accepts_by_dying() {
+    let provider = ScriptedProvider::start();
+    // The first analyst is never answered.
+    provider.script([Answer::silence()]);
+    let system = system(&provider).await;
+    let task = create(&system.client, with_prose(commands(&["echo hello"]), "it greets")).await;
+    provider.until_asked(1).await;
+    provider.when(JUDGING, judged("pass"));
+
+    send(system.analyst().await, Signal::SIGKILL);
+    let view = closed(&system.client, task, 2 * PATIENCE).await;
+
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    assert_eq!(view.verification, Some(VerificationStatus::Verified), "{view:#?}");
+    let watched = system.cynork(&["task", "watch", &task.to_string()]);
+    assert!(watched.stderr.contains("the analyst died (attempt 1 of 3)"), "{watched:?}");
 }
 
 #[tokio::test]

@@ -119,6 +119,16 @@ impl System {
         })
     }
 
+    /// The process of an analyst, waiting for one to be started.
+    pub(crate) async fn analyst(&self) -> i32 {
+        let data_dir = self.data_dir().to_str().unwrap();
+        eventually("an analyst that runs", PATIENCE, || {
+            let is_one = |line: &[&str]| line.contains(&"--once") && line.contains(&data_dir);
+            with_arguments(is_one).first().copied()
+        })
+        .await
+    }
+
     /// The processes that supervise jobs.
     pub(crate) fn shims(&self) -> Vec<i32> {
         let jobs = self.data_dir().join("node/jobs");

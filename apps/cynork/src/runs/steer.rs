@@ -13,7 +13,7 @@ use crate::task::input::{self, Purpose};
 
 /// What to answer.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("reply").required(true).args(["yes", "no", "command", "script", "text"])))]
+#[command(group(ArgGroup::new("reply").required(true).args(["yes", "no", "retry", "command", "script", "text"])))]
 pub struct AnswerArgs {
     /// The run, or its task.
     run: String,
@@ -23,6 +23,9 @@ pub struct AnswerArgs {
     /// Do not go on: the task fails, with the comment as its reason.
     #[arg(long)]
     no: bool,
+    /// Try again what could not be done, such as judging a result.
+    #[arg(long)]
+    retry: bool,
     /// A shell command to run; give it again for each further step.
     #[arg(long, value_name = "CMD")]
     command: Vec<String>,
@@ -105,6 +108,9 @@ fn advise(made: &RunDetail, app: &App) {
 fn reply(args: AnswerArgs) -> Result<Reply, Failure> {
     if args.yes {
         return Ok(Reply::Yes {});
+    }
+    if args.retry {
+        return Ok(Reply::Retry {});
     }
     if !args.command.is_empty() {
         return Ok(Reply::Commands { lines: args.command });

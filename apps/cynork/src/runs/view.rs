@@ -10,6 +10,7 @@ use cynode_wire::runs::{
 use serde_json::Value;
 
 use crate::out::Look;
+use crate::task::checks;
 use crate::{age, table};
 
 /// Runs, one a line.
@@ -48,6 +49,7 @@ pub(crate) fn detail(found: &RunDetail, look: Look) -> String {
         ("driven by", lease),
         ("goes on from", parent),
         ("summary", found.summary.clone()),
+        ("checked", checks::verification(found.verification)),
         ("created", Some(age::ago(look.now, run.created_at))),
         ("started", run.started_at.map(|then| age::ago(look.now, then))),
         ("ended", run.ended_at.map(|then| age::ago(look.now, then))),

@@ -55,7 +55,7 @@ pub struct CreateArgs {
     #[command(flatten)]
     bounds: Bounds,
     /// Wait until the task closes: progress on standard error, its output on standard output,
-    /// exit code 1 if it did not complete.
+    /// exit code 1 if it did not complete, 9 if it completed unverified.
     #[arg(short, long)]
     wait: bool,
 }

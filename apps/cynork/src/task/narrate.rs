@@ -3,9 +3,12 @@
 use chrono::TimeDelta;
 use cynode_domain::job::Ending;
 use cynode_domain::status::ShownTaskStatus;
+use cynode_domain::verification::VerificationStatus;
 use cynode_wire::events::Event;
+use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
+use super::checks;
 use crate::age;
 use crate::out::Out;
 use crate::table::short;
@@ -39,6 +42,7 @@ pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
         "job.started" => doing(format!("{}running", step(data))),
         "job.ended" => line(job_ended(data, out)),
         "finding.created" => found(data, out),
+        "analyst.died" => line(analyst_died(data, out)),
         "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
         "run.asked" => {
             Told { line: Some(asked(data, task, out)), doing: Some(WAITS_FOR_ANSWER.to_owned()) }
@@ -57,14 +61,24 @@ pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
 }
 
 /// The closing line of a task: its mark, status and summary.
-pub(crate) fn closing(status: ShownTaskStatus, summary: Option<&str>, out: Out) -> String {
-    ended(status.as_str(), summary, out)
+pub(crate) fn closing(task: &TaskView, out: Out) -> String {
+    ended(task.status.as_str(), task.verification, task.summary.as_deref(), out)
 }
 
 /// A status that this version does not know is named as it is, and is no success.
-fn ended(status: &str, summary: Option<&str>, out: Out) -> String {
+fn ended(
+    status: &str,
+    verification: Option<VerificationStatus>,
+    summary: Option<&str>,
+    out: Out,
+) -> String {
     let is_completed = status.parse() == Ok(ShownTaskStatus::Completed);
-    let (colour, mark) = if is_completed { (GREEN, "✓") } else { (RED, "✗") };
+    let (colour, mark) = match (is_completed, verification) {
+        (true, Some(VerificationStatus::Unverified)) => (YELLOW, "?"),
+        (true, _) => (GREEN, "✓"),
+        (false, _) => (RED, "✗"),
+    };
+    let status = checks::status(status, verification);
     let summary =
         summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", short(text, 300)));
     format!("{} {status}{}", out.paint(colour, mark), summary.unwrap_or_default())
@@ -102,6 +116,18 @@ fn placed(data: &Value, out: Out) -> String {
     format!("{} runs on node {}: {}", out.paint(DIM, "•"), text("node"), text("reason"))
 }
 
+fn analyst_died(data: &Value, out: Out) -> String {
+    let number = |name: &str| data[name].as_u64().unwrap_or(0);
+    format!(
+        "{} {}the analyst died (attempt {} of {}): {}",
+        out.paint(YELLOW, "•"),
+        step(data),
+        number("attempt"),
+        number("attempts"),
+        short(data["reason"].as_str().unwrap_or("unknown"), 120)
+    )
+}
+
 /// That all is well is said by the verdict that follows.
 fn found(data: &Value, out: Out) -> Told {
     match data["status"].as_str() {
@@ -115,7 +141,8 @@ fn found(data: &Value, out: Out) -> Told {
 
 fn closed(data: &Value, out: Out) -> String {
     let status = data["status"].as_str().unwrap_or("closed");
-    ended(&short(status, 40), data["summary"].as_str(), out)
+    let verification = data["verification"].as_str().and_then(|word| word.parse().ok());
+    ended(&short(status, 40), verification, data["summary"].as_str(), out)
 }
 
 /// A question stands still until somebody reads it, so that it is told whole.
@@ -137,6 +164,7 @@ fn asked(data: &Value, task: &str, out: Out) -> String {
         ("commands", "--command 'COMMAND'"),
         ("text", "--text 'ANSWER'"),
         ("no", "--no"),
+        ("retry", "--retry"),
     ];
     let flags: Vec<_> =
         forms.iter().filter(|(form, _)| accepts(form)).map(|(_, flag)| *flag).collect();
@@ -227,6 +255,14 @@ mod tests {
             ),
             event("finding.created", json!({"status": "pass", "step_index": 0})),
             event("finding.created", json!({"status": "needs_clarification", "step_index": 0})),
+            event(
+                "analyst.died",
+                json!({"step_index": 0, "attempt": 1, "attempts": 3, "reason": "signal: 9"}),
+            ),
+            event(
+                "task.closed",
+                json!({"status": "completed", "verification": "unverified", "summary": "so so"}),
+            ),
             event("something.new", json!(null)),
         ];
         let story: Vec<String> = events

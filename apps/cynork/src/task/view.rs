@@ -5,6 +5,7 @@ use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::{ResultView, TaskView, TransitionView};
 
+use super::checks;
 use crate::out::Look;
 use crate::{age, table};
 
@@ -13,7 +14,7 @@ pub(crate) fn tasks(tasks: &[TaskView], look: Look) -> String {
     let rows = tasks.iter().map(|task| {
         vec![
             task.task_name.clone(),
-            task.status.to_string(),
+            checks::status(task.status.as_str(), task.verification),
             age::ago(look.now, task.created_at),
             time_taken(task, look),
             table::short(&outlook(task), 60),
@@ -27,11 +28,12 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
     let waits_for: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
     let pairs = [
         ("task", Some(task.task_name.clone())),
-        ("status", Some(task.status.to_string())),
+        ("status", Some(checks::status(task.status.as_str(), task.verification))),
         ("summary", Some(outlook(task))),
         ("next", next_command(task)),
+        ("checked", checks::verification(task.verification)),
         ("prompt", Some(table::short(&task.prompt, 200))),
-        ("commands", Some(task.commands.join("\n"))),
+        ("commands", Some(commands(task))),
         ("waits for", Some(waits_for.join("\n"))),
         ("node", task.node.clone()),
         ("created", Some(age::ago(look.now, task.created_at))),
@@ -39,6 +41,14 @@ pub(crate) fn task(task: &TaskView, look: Look) -> String {
         ("id", Some(task.id.to_string())),
     ];
     table::pairs(&pairs, look)
+}
+
+/// The commands that were run, with the checks that were applied to each; before that, those asked for.
+fn commands(task: &TaskView) -> String {
+    if task.steps.is_empty() {
+        return task.commands.join("\n");
+    }
+    checks::lines(&task.steps).join("\n")
 }
 
 /// What came of a task, or why nothing will.
@@ -62,10 +72,13 @@ fn next_command(task: &TaskView) -> Option<String> {
 
 /// A result: its status, then one line a job.
 pub(crate) fn result(result: &ResultView, look: Look) -> String {
-    let head = table::pairs(
-        &[("status", Some(result.status.to_string())), ("summary", result.summary.clone())],
-        look,
-    );
+    let pairs = [
+        ("status", Some(checks::status(result.status.as_str(), result.verification))),
+        ("summary", result.summary.clone()),
+        ("checked", checks::verification(result.verification)),
+        ("commands", Some(checks::lines(&result.steps).join("\n"))),
+    ];
+    let head = table::pairs(&pairs, look);
     if result.jobs.is_empty() {
         return head;
     }
@@ -135,6 +148,7 @@ mod tests {
     use cynode_domain::job::Ending;
     use cynode_domain::plan::InputMode;
     use cynode_domain::status::JobStatus;
+    use cynode_domain::verification::VerificationStatus;
     use cynode_wire::jobs::{JobResult, Truncated};
 
     use super::*;
@@ -166,7 +180,9 @@ mod tests {
             depends_on: vec![],
             blocked_reason: None,
             node: None,
-            summary: Some("2 of 2 steps were verified".to_owned()),
+            summary: Some("2 commands exited with code 0".to_owned()),
+            verification: Some(VerificationStatus::NotChecked),
+            steps: vec![],
             created_at: at(40),
             updated_at: at(60),
             started_at: Some(at(41)),
@@ -178,6 +194,11 @@ mod tests {
     fn tasks_are_listed_with_age_and_duration() {
         let views =
             [view("build", ShownTaskStatus::Completed), view("deploy-2", ShownTaskStatus::Failed)];
+        let unverified = Some(VerificationStatus::Unverified);
+        let views = views.map(|task| match task.task_name.as_str() {
+            "build" => TaskView { verification: unverified, ..task },
+            _ => TaskView { verification: None, ..task },
+        });
 
         insta::assert_snapshot!(tasks(&views, look()));
     }
@@ -192,6 +213,7 @@ mod tests {
         let waiting = TaskView {
             closed: false,
             summary: None,
+            verification: None,
             blocked_reason: Some("it waits for a person's answer: Which files?".to_owned()),
             ended_at: None,
             ..view("nicer", ShownTaskStatus::Waiting)
@@ -231,6 +253,8 @@ mod tests {
             task_id: id(),
             status: ShownTaskStatus::Completed,
             summary: Some("done".to_owned()),
+            verification: Some(VerificationStatus::Unverified),
+            steps: vec![],
             jobs: vec![job, check, exec],
         };
 

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use cynode_domain::status::ShownTaskStatus;
+use cynode_domain::verification::VerificationStatus;
 use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::tasks::TaskView;
 
+use super::checks;
 use super::logs::POLL;
 use super::narrate::{self, WAITS_FOR_ANSWER};
 use super::output::Output;
@@ -31,6 +33,10 @@ pub(crate) async fn to_the_end(task: &TaskView, app: &mut App) -> Result<(), Fai
         output.finish(&closed, app).await?;
         closed
     };
+    let checked = checks::lines(&closed.steps).join("\n");
+    if !checked.is_empty() {
+        app.out.say(&checked);
+    }
     app.out.say(&last_line(&closed, app));
     judge(&closed)
 }
@@ -50,9 +56,15 @@ pub(crate) async fn with_progress(
     }
 }
 
-/// Only a completed task is a success.
+/// Only a completed task is a success, and not if its result was accepted without being judged.
 pub(crate) fn judge(task: &TaskView) -> Result<(), Failure> {
-    if task.status == ShownTaskStatus::Completed { Ok(()) } else { Err(Failure::NotCompleted) }
+    match (task.status, task.verification) {
+        (ShownTaskStatus::Completed, Some(VerificationStatus::Unverified)) => {
+            Err(Failure::Unverified)
+        }
+        (ShownTaskStatus::Completed, _) => Ok(()),
+        _ => Err(Failure::NotCompleted),
+    }
 }
 
 /// Whether a task is over. A retry opens a closed task again, so that a closing counts only if it is
@@ -127,10 +139,10 @@ fn tell(event: &Event, task: &TaskView, app: &App, progress: &Progress) {
 }
 
 fn last_line(task: &TaskView, app: &App) -> String {
-    let closing = narrate::closing(task.status, task.summary.as_deref(), app.out);
+    let closing = narrate::closing(task, app.out);
     let name = &task.task_name;
     let took = task.ended_at.map(|ended| format!(", {}", age::took(ended - task.created_at)));
-    let more = if task.status == ShownTaskStatus::Completed {
+    let more = if judge(task).is_ok() {
         String::new()
     } else {
         format!("\n  see more with `cynork task result {name}`")

@@ -23,7 +23,7 @@ pub(crate) async fn one(task: &str, app: &mut App) -> Result<(), Failure> {
         }
     };
     if app.out.format == Format::Table {
-        let text = narrate::closing(closed.status, closed.summary.as_deref(), app.out);
+        let text = narrate::closing(&closed, app.out);
         app.out.data(format!("{text}\n"))?;
     }
     wait::judge(&closed)

@@ -52,6 +52,39 @@ async fn waiting_streams_nodes_and_prints_the_tasks_output() {
 }
 
 #[tokio::test]
+async fn a_task_that_completed_unverified_ends_with_nine_and_shows_every_check() {
+    let mut unverified = task("completed");
+    unverified["verification"] = json!("unverified");
+    unverified["steps"] = json!([{
+        "step_index": 0, "attempt": 1, "job_id": TASK_ID, "command": "echo hello",
+        "status": "completed",
+        "checks": [
+            {"check": "exit_code", "result": "met", "judged_by": "rule",
+             "message": "the command exited with code 0"},
+            {"check": "text", "result": "not_judged", "message": "it greets (no model)"},
+        ],
+    }]);
+    let fake = Fake::start().await;
+    fake.on("POST /v1/tasks", 201, &task("queued"))
+        .on_events(&story("completed"))
+        .on(&path(""), 200, &unverified)
+        .on("GET /v1/tasks/hello", 200, &unverified)
+        .on(&path("/logs"), 200, &logs());
+
+    let waited = fake.cynork(&["task", "create", "--command", "echo hello", "--wait"]).await;
+    let shown = fake.cynork(&["task", "get", "hello"]).await;
+
+    assert_eq!((waited.code, shown.code), (9, 0), "{waited:?}");
+    assert!(waited.stderr.contains("? completed (unverified)"), "{waited:?}");
+    for text in [&waited.stderr, &shown.stdout] {
+        assert!(text.contains("1. echo hello"), "{text}");
+        assert!(text.contains("✓ the command exited with code 0: met by rule"), "{text}");
+        assert!(text.contains("? it greets (no model): not judged"), "{text}");
+    }
+    assert!(shown.stdout.contains("completed (unverified)"), "{shown:?}");
+}
+
+#[tokio::test]
 async fn waiting_for_a_task_that_fails_ends_with_one() {
     for status in ["failed", "canceled"] {
         let fake = fake_task(status).await;

@@ -52,7 +52,8 @@ impl Runner {
         sequence: i64,
         outcome: Outcome,
     ) -> Result<(), Error> {
-        let finish = Some(Finish { outcome, summary: "All is done.".to_owned() });
+        let finish =
+            Some(Finish { outcome, summary: "All is done.".to_owned(), verification: None });
         let body = SaveCheckpoint { finish, ..checkpoint(hold, sequence) };
         self.client.workflow_checkpoint(&body).await
     }

@@ -80,7 +80,7 @@ pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: Harn
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
     let summary = format!("printed \0\u{1b}[31m🚀 {}", "x".repeat(20_000));
-    let finish = Some(Finish { outcome: Outcome::Failed, summary });
+    let finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
     let body = SaveCheckpoint { finish, ..checkpoint(hold, 1) };
 
     runner.client.workflow_checkpoint(&body).await.unwrap();

@@ -362,7 +362,9 @@ on_both_engines! {
         an_agent_keeps_notes_until_its_job_ends,
         skill_tools_are_for_those_whom_the_gateway_permits_and_on_record,
         skills_are_scanned_kept_and_read,
-        an_analyst_writes_findings_about_its_task,
+        a_token_of_an_analyst_that_a_user_issued_writes_no_findings,
+        findings_are_written_listed_and_read,
+        agents_change_no_preference_about_verification,
         runs_are_shown_to_those_they_belong_to,
         a_task_is_ended_by_status_but_never_completed_by_hand,
     }

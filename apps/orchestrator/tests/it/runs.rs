@@ -57,7 +57,7 @@ pub(crate) async fn fail(runner: &Runner, hold: Hold) {
     let summary = "Step 1 of 2 failed.".to_owned();
     let finish = json!({ "finish": { "outcome": "failed", "summary": summary } });
     let mut body = moved(hold, 6, ("mark_failed", "finished"), finish);
-    body.finish = Some(Finish { outcome: Outcome::Failed, summary });
+    body.finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
     runner.client.workflow_checkpoint(&body).await.unwrap();
 }
 

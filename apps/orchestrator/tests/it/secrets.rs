@@ -23,7 +23,6 @@ async fn provide(harness: &Harness, provider: &ScriptedProvider) {
 struct Agents {
     task: TaskId,
     pm: Mcp,
-    analyst: Mcp,
     worker: Mcp,
 }
 
@@ -37,14 +36,13 @@ impl Agents {
         Self {
             task,
             pm: of(AgentType::Pm, BindingView::default()).await,
-            analyst: of(AgentType::Pa, bound).await,
             worker: of(AgentType::Sandbox, in_job).await,
         }
     }
 }
 
 /// Every tool that writes down what an agent says, with a text in each place for one.
-async fn write_down(Agents { task: id, pm, analyst, worker }: &Agents, text: &str, number: usize) {
+async fn write_down(Agents { task: id, pm, worker }: &Agents, text: &str, number: usize) {
     let role = "developer";
     let calls = [
         (
@@ -67,7 +65,7 @@ async fn write_down(Agents { task: id, pm, analyst, worker }: &Agents, text: &st
             "prompt": text }),
         ),
         (
-            analyst,
+            pm,
             "db.finding.create",
             json!({ "task_id": id, "status": "fail",
             "severity": "error", "message": text, "suggestion": text }),

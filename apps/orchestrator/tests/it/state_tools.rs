@@ -228,27 +228,63 @@ pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_re
     assert_eq!(found, expected);
 }
 
-pub(crate) async fn an_analyst_writes_findings_about_its_task(harness: Harness) {
+pub(crate) async fn a_token_of_an_analyst_that_a_user_issued_writes_no_findings(harness: Harness) {
     let (task, job) = queued(&harness).await;
     let binding = BindingView { task_id: Some(task.id), ..BindingView::default() };
     let pa = bound(&harness, AgentType::Pa, binding).await;
+    let finding = json!({
+        "task_id": task.id, "job_id": job, "status": "pass", "severity": "info",
+        "message": "all is well", "location": "criterion/0",
+    });
+
+    let rejected = pa.call("db.finding.create", finding).await;
+
+    assert_eq!(rejected["error"]["type"], "forbidden", "{rejected}");
+    let why = rejected["error"]["message"].as_str().unwrap();
+    assert!(why.contains("issued for no verification"), "{why}");
+    let of_task = json!({ "task_id": task.id });
+    let listed = pm(&harness).await.call("db.finding.list", of_task).await;
+    assert_eq!(listed["items"], json!([]));
+    let calls = harness.admin().call_list(&AuditQuery::default()).await.unwrap().items;
+    let call = calls.iter().find(|call| call.tool_name == "db.finding.create").unwrap();
+    assert_eq!(call.error_type.as_deref(), Some("forbidden"), "{call:?}");
+}
+
+pub(crate) async fn findings_are_written_listed_and_read(harness: Harness) {
+    let (task, job) = queued(&harness).await;
+    let pm = pm(&harness).await;
     let finding = json!({
         "task_id": task.id, "job_id": job, "status": "fail", "severity": "error",
         "message": "the report is missing", "location": "report.md", "suggestion": "write it",
     });
 
-    let made = pa.call("db.finding.create", finding).await;
-    let of_task = json!({ "task_id": task.id });
-    let listed = pm(&harness).await.call("db.finding.list", of_task).await;
+    let made = pm.call("db.finding.create", finding).await;
+    let listed = pm.call("db.finding.list", json!({ "task_id": task.id })).await;
     let one = json!({ "task_id": task.id, "finding_id": made["id"] });
-    let got = pa.call("db.finding.get", one).await;
+    let got = pm.call("db.finding.get", one).await;
 
-    assert_eq!((&made["step_index"], &made["agent_type"]), (&json!(0), &json!("pa")));
+    assert_eq!((&made["step_index"], &made["agent_type"]), (&json!(0), &json!("pm")));
     assert!(made["token_id"].is_string(), "{made}");
     assert_eq!((&listed["items"][0], &got), (&made, &made));
     let vague = json!({ "task_id": task.id, "status": "odd", "severity": "error", "message": "x" });
-    let vague = refusal(&pa, "db.finding.create", vague).await;
+    let vague = refusal(&pm, "db.finding.create", vague).await;
     assert_eq!(vague, pair("arguments", "invalid_arguments"));
+}
+
+pub(crate) async fn agents_change_no_preference_about_verification(harness: Harness) {
+    let pm = pm(&harness).await;
+    let wanted = json!({
+        "scope_type": "user", "key": "verification.accept_unverified", "value": true,
+        "value_type": "boolean",
+    });
+
+    for tool in ["db.preference.create", "db.preference.update"] {
+        let rejected = refusal(&pm, tool, wanted.clone()).await;
+        assert_eq!(rejected, pair("invoke", "forbidden"), "{tool}");
+    }
+    let key = json!({ "scope_type": "user", "key": "verification.accept_unverified" });
+    let rejected = refusal(&pm, "db.preference.delete", key).await;
+    assert_eq!(rejected, pair("invoke", "forbidden"));
 }
 
 pub(crate) async fn runs_are_shown_to_those_they_belong_to(harness: Harness) {

@@ -57,7 +57,7 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness
     let expected = [
         (Some("pass"), Some("info")),
         (Some("fail"), Some("error")),
-        (Some("needs_clarification"), Some("info")),
+        (Some("needs_clarification"), Some("warning")),
     ];
     assert_eq!(said, expected);
     assert_eq!(found[1]["message"], "artifact report.txt is missing");
@@ -65,7 +65,7 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness
     assert_eq!((&found[1]["job_id"], &found[1]["step_index"]), (&json!(job), &json!(0)));
     assert_eq!(
         (&found[1]["agent_type"], &found[1]["location"]),
-        (&json!("pa"), &json!("file_exists"))
+        (&json!("rule"), &json!("file_exists"))
     );
 }
 

@@ -177,6 +177,7 @@ pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: Harn
     let body = asked(json!({ "acceptance_criteria": [
         { "kind": "exit_code", "equals": 3 },
         { "kind": "output_matches", "pattern": "^out$" },
+        { "kind": "output_matches", "pattern": "^ou$" },
         { "kind": "file_exists", "path": "report.txt" },
     ] }));
     harness.admin().task_create(&body).await.unwrap();
@@ -188,8 +189,9 @@ pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: Harn
 
     let verdict = runner.verify(hold, job).await.unwrap();
 
-    assert_eq!(verdict.first_failure(), Some("standard output does not match ^out$"));
-    assert_eq!(verdict.findings.len(), 3);
+    // The command printed "out" and a line break.
+    assert_eq!(verdict.first_failure(), Some("standard output does not match ^ou$"));
+    assert_eq!(verdict.findings.len(), 4);
 }
 
 pub(crate) async fn lease_times_out_of_range_are_refused(harness: Harness) {

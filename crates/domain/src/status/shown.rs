@@ -15,7 +15,7 @@ words! {
         Running = "running",
         /// Its run asked a question and goes on when a person answers it.
         Waiting = "waiting",
-        /// Every step was verified.
+        /// Every step was accepted.
         Completed = "completed",
         /// A step failed for good; the summary says why.
         Failed = "failed",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cynode_domain::criteria::{Criterion, Evidence, sharpened};
 use cynode_domain::finding::criterion_at;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::policy::Principal;
+use cynode_domain::verification::VerificationKey;
 use cynode_store::{Finding, FindingStore, Job, Task, Tx};
 use cynode_wire::handoff::VerifyHandoff;
 
@@ -53,16 +53,15 @@ pub(super) async fn gather(
     Ok(handed(of, prose(&sharpened(&task.asked.acceptance_criteria)), evidence))
 }
 
-/// What analysts wrote about the criteria of a job's result, by criterion; the newest counts.
+/// What the analysts of a verification wrote about each criterion; the newest counts.
 pub(super) async fn written(
     tx: &mut Tx,
     task: TaskId,
-    job: JobId,
+    verification: VerificationKey,
 ) -> Result<BTreeMap<usize, Finding>, cynode_store::Error> {
     let mut written = BTreeMap::new();
     for finding in tx.finding_list(task, None, LOOKED_THROUGH).await? {
-        let is_analysts = finding.by.agent == Principal::PA && finding.by.token.is_some();
-        if !is_analysts || finding.place.job != Some(job) {
+        if finding.verification != Some(verification) {
             continue;
         }
         if let Some(index) = finding.location.as_deref().and_then(criterion_at) {

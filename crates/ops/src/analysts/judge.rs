@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::finding::FindingStatus as Found;
-use cynode_domain::policy::Principal;
 use cynode_domain::verdict::{BY_ANALYST, Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_store::WorkflowStore;
 use cynode_wire::handoff::{VerifyAnswer, VerifyOutcome};
@@ -36,20 +35,17 @@ impl Managed {
 
 #[async_trait]
 impl Analyst for Managed {
-    fn role(&self) -> Principal {
-        Principal::PA
-    }
-
     async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
         let by_rule = RuleAnalyst.examine(case).await?;
         let Opinion::Verdict(verdict) = by_rule else { return Ok(by_rule) };
-        let needs_analyst = verdict.status == VerdictStatus::Pass
-            && !prose(&case.criteria).is_empty()
-            && self.0.can_judge();
+        let needs_analyst = verdict.status == VerdictStatus::Unclear;
         if !needs_analyst {
             return Ok(Opinion::Verdict(verdict));
         }
-        self.0.judged(case, verdict).await
+        match self.0.absence() {
+            Some(reason) => Ok(Opinion::Verdict(merged(verdict, &BTreeMap::new(), Some(reason)))),
+            None => self.0.judged(case, verdict).await,
+        }
     }
 }
 
@@ -80,9 +76,9 @@ impl Analysts {
         &self,
         case: &Case,
     ) -> Result<BTreeMap<usize, cynode_store::Finding>, AnalystError> {
-        let (task, job) = (case.task, case.job);
+        let (task, verification) = (case.task, case.verification());
         let found: Result<_, cynode_store::Error> =
-            self.store.read(move |tx| Box::pin(written(tx, task, job))).await;
+            self.store.read(move |tx| Box::pin(written(tx, task, verification))).await;
         found.map_err(|error| AnalystError::Failed(Box::new(error)))
     }
 
@@ -218,7 +214,7 @@ fn judged(found: &cynode_store::Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::finding::Severity;
+    use cynode_domain::finding::{FindingAuthor, Severity};
     use cynode_domain::ids::{FindingId, JobId, TaskId, UserId};
     use cynode_store::{Finder, FindingPlace};
 
@@ -234,7 +230,8 @@ mod tests {
             message: "seen".to_owned(),
             location: None,
             suggestion: Some("mend it".to_owned()),
-            by: Finder { agent: Principal::PA, token: None, user: UserId::generate() },
+            by: Finder { author: FindingAuthor::Pa, token: None, user: UserId::generate() },
+            verification: None,
             created_at: chrono::DateTime::UNIX_EPOCH,
         }
     }
@@ -267,7 +264,7 @@ mod tests {
 
         let verdict = merged(by_rule(), &some, Some("no model is configured"));
 
-        assert_eq!(verdict.status, VerdictStatus::Pass);
+        assert_eq!(verdict.status, VerdictStatus::Unclear);
         let unchecked: Vec<_> =
             verdict.findings.iter().filter(|f| f.status == FindingStatus::Unchecked).collect();
         assert_eq!(unchecked.len(), 1);
@@ -282,7 +279,7 @@ mod tests {
         let verdict = merged(by_rule(), &asked, None);
 
         assert_eq!(verdict.status, VerdictStatus::Unclear);
-        let unclear: Vec<_> = verdict.unclear().collect();
+        let unclear: Vec<_> = verdict.open().collect();
         assert_eq!((unclear.len(), unclear[0].message.as_str()), (1, "seen"));
     }
 }

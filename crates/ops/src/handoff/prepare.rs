@@ -55,6 +55,7 @@ impl Handoffs {
                     schedule_run: subject.schedule_run,
                     thread: subject.thread,
                     trace: subject.trace_id.parse().ok(),
+                    verification: subject.verification,
                 },
             )
             .await?;

@@ -3,6 +3,7 @@
 //! The answer is kept as an effect of the node that asked. Whoever goes on with the run enters that
 //! node again with its effects replayed, and finds the answer among them.
 
+use chrono::{DateTime, Utc};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply};
 use cynode_domain::run::RunVerb;
 use cynode_store::{
@@ -17,6 +18,7 @@ use super::{RunError, refuse_ended};
 use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 use crate::tasks::event;
+use crate::workflow::settle::record_answer;
 use crate::{Caller, StoreError};
 
 const MAX_COMMENT_CHARS: usize = 1000;
@@ -69,11 +71,11 @@ impl Steering {
         if !faults.is_empty() {
             return Err(RunError::Invalid(faults));
         }
-        let (caller, run) = (caller.clone(), run.to_owned());
+        let (caller, run, now) = (caller.clone(), run.to_owned(), self.clock.now());
         let answered = self
             .store
             .write(move |tx| {
-                Box::pin(async move { answer(tx, &caller, &run, (request, voice)).await })
+                Box::pin(async move { answer(tx, (&caller, now), &run, (request, voice)).await })
             })
             .await?;
         self.signals.send(Topic::Runs);
@@ -85,15 +87,17 @@ impl Steering {
 fn cleaned(reply: Reply) -> Reply {
     match reply {
         Reply::Text { text } => Reply::Text { text: text.without_secrets() },
-        other @ (Reply::Yes {} | Reply::No {} | Reply::Commands { .. } | Reply::Script { .. }) => {
-            other
-        }
+        other @ (Reply::Yes {}
+        | Reply::No {}
+        | Reply::Commands { .. }
+        | Reply::Script { .. }
+        | Reply::Retry {}) => other,
     }
 }
 
 async fn answer(
     tx: &mut Tx,
-    caller: &Caller,
+    (caller, now): (&Caller, DateTime<Utc>),
     run: &str,
     (request, voice): (AnswerRun, Voice),
 ) -> Result<RunDetail, RunError> {
@@ -116,7 +120,7 @@ async fn answer(
         return Err(RunError::Refused("a person must approve this, not an agent".to_owned()));
     }
     fits(&asked.question, &answer)?;
-    keep(tx, &asked, &answer, Some(caller)).await?;
+    keep(tx, &asked, &answer, (Some(caller), now)).await?;
     let act = (RunVerb::Answer, "run.answered", detail(&asked, &answer));
     record(tx, caller, &taken, act).await?;
     shown(tx, &taken).await
@@ -127,9 +131,11 @@ async fn keep(
     tx: &mut Tx,
     asked: &Asked,
     answer: &Answer,
-    by: Option<&Caller>,
+    (by, now): (Option<&Caller>, DateTime<Utc>),
 ) -> Result<(), StoreError> {
-    tx.question_answer(asked, answer, by.map(|caller| caller.user)).await?;
+    let person = by.map(|caller| caller.user);
+    tx.question_answer(asked, answer, person).await?;
+    record_answer(tx, asked, answer, (person, now)).await?;
     let sequence = tx.checkpoint_position(asked.task).await? + 1;
     let effect = Effect { key: asked.key.clone(), answer: json!(answer) };
     tx.effect_record(asked.run, sequence, &effect).await?;
@@ -161,7 +167,8 @@ async fn expire_one(tx: &mut Tx, seen: &Asked) -> Result<(), StoreError> {
     else {
         return Ok(());
     };
-    keep(tx, &asked, &Answer::too_late(), None).await?;
+    let deadline = asked.answer_by.unwrap_or(asked.asked_at);
+    keep(tx, &asked, &Answer::too_late(), (None, deadline)).await?;
     let data = json!({ "question": asked.question.text });
     let told = event(&task, "run.unanswered", data);
     tx.event_append(&NewEvent { run: Some(asked.run), ..told }).await
@@ -185,6 +192,7 @@ fn detail(asked: &Asked, answer: &Answer) -> Value {
         Some(Reply::Text { text }) => text.clone(),
         Some(Reply::Yes {}) => "yes".to_owned(),
         Some(Reply::No {}) => "no".to_owned(),
+        Some(Reply::Retry {}) => "retry".to_owned(),
         None => "nothing".to_owned(),
     };
     let reply: String = reply.chars().take(MAX_COMMENT_CHARS).collect();
@@ -213,7 +221,7 @@ fn faults(request: &AnswerRun) -> Vec<String> {
             }
             text.contains('\0')
         }
-        Reply::Yes {} | Reply::No {} => false,
+        Reply::Yes {} | Reply::No {} | Reply::Retry {} => false,
     };
     let comment = request.comment.as_deref().unwrap_or_default();
     if comment.chars().count() > MAX_COMMENT_CHARS {

@@ -84,7 +84,9 @@ pub(super) async fn detail(tx: &mut Tx, found: StandingRun) -> Result<RunDetail,
         None => None,
     };
     let is_newest = tx.run_of_task(task).await?.is_some_and(|newest| newest.id == id);
-    let summary = tx.task_get(task).await?.and_then(|task| task.summary).filter(|_| is_newest);
+    let closed = tx.task_get(task).await?.filter(|_| is_newest);
+    let verification = closed.as_ref().and_then(|task| task.verification);
+    let summary = closed.and_then(|task| task.summary);
     let question = tx.question_last(id).await?.map(question_view);
     let waiting_on = if found.state == RunState::Waiting {
         Some(dependencies(tx, task).await?)
@@ -95,7 +97,7 @@ pub(super) async fn detail(tx: &mut Tx, found: StandingRun) -> Result<RunDetail,
     };
     let mut run = view(found);
     run.waits_for = waiting_on.or(run.waits_for);
-    Ok(RunDetail { run, step: state.and_then(step), question, summary })
+    Ok(RunDetail { run, step: state.and_then(step), question, summary, verification })
 }
 
 /// What the node that the run is in waits for, as its runner says with every renewal.

@@ -7,21 +7,22 @@ use cynode_wire::jobs::Stream;
 use cynode_wire::page::Page;
 use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
 
-use super::{TaskError, Tasks, find, job_views, open_question, shown_status, view};
+use super::{TaskError, Tasks, checks, find, job_views, open_question, shown_status, view};
 use crate::Caller;
 use crate::paging::PageRequest;
 use crate::projects;
 use crate::workflow::make::EXEC_STEP;
 
 impl Tasks {
-    /// A task, by id or name.
+    /// A task, by id or name, with the checks that were applied to its commands.
     pub async fn get(&self, caller: &Caller, task: &str) -> Result<TaskView, TaskError> {
         let (caller, task) = (caller.clone(), task.to_owned());
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let task = find(tx, &caller, &task).await?;
-                    view(tx, task).await
+                    let steps = checks::steps(tx, task.asked.id).await?;
+                    Ok(TaskView { steps, ..view(tx, task).await? })
                 })
             })
             .await
@@ -80,6 +81,8 @@ impl Tasks {
                         task_id: task.asked.id,
                         status: shown_status(&task, question.as_deref()),
                         summary: task.summary,
+                        verification: task.verification,
+                        steps: checks::steps(tx, task.asked.id).await?,
                         jobs: job_views(tx, task.asked.id).await?,
                     })
                 })

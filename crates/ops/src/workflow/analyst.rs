@@ -7,8 +7,8 @@
 use async_trait::async_trait;
 use cynode_domain::criteria::{Criterion, Evidence, judge, next_check};
 use cynode_domain::ids::{JobId, RunId, TaskId, UserId};
-use cynode_domain::policy::Principal;
 use cynode_domain::verdict::Verdict;
+use cynode_domain::verification::VerificationKey;
 use tokio::task::spawn_blocking;
 
 /// A step's result that is to be judged, as the database knows it.
@@ -26,12 +26,21 @@ pub struct Case {
     pub step_index: u32,
     /// The attempt at that step, from 1.
     pub attempt: u32,
+    /// How often a person asked for it to be judged again.
+    pub round: u32,
     /// What is known of the result, with every check that was run so far.
     pub evidence: Evidence,
     /// Artifact paths the step owed.
     pub owed: Vec<String>,
     /// What must be true; empty before the last step.
     pub criteria: Vec<Criterion>,
+}
+
+impl Case {
+    /// The verification that findings about the case carry.
+    pub fn verification(&self) -> VerificationKey {
+        VerificationKey { run: self.run, job: self.job, round: self.round }
+    }
 }
 
 /// What an analyst says of a case.
@@ -69,9 +78,6 @@ pub enum AnalystError {
 /// written down counts.
 #[async_trait]
 pub trait Analyst: Send + Sync {
-    /// In which role it finds what it finds.
-    fn role(&self) -> Principal;
-
     /// What it says of a case.
     async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError>;
 }
@@ -83,10 +89,6 @@ pub struct RuleAnalyst;
 
 #[async_trait]
 impl Analyst for RuleAnalyst {
-    fn role(&self) -> Principal {
-        Principal::PA
-    }
-
     async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
         let case = case.clone();
         // Expressions come from users and may be slow: other requests do not wait for them.

@@ -8,6 +8,7 @@ use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_store::{Job, Tx};
 use cynode_wire::workflow::Hold;
+use serde_json::Value;
 
 use super::analyst::Case;
 use super::make::{Made, Wanted, make_job};
@@ -19,7 +20,7 @@ use crate::nodes::{Payload, Placing};
 pub(super) const CHECK: u32 = 1000;
 
 /// The attempt, and the number of the check if it is one.
-pub(super) const fn split(attempt: u32) -> (u32, Option<u32>) {
+pub(crate) const fn split(attempt: u32) -> (u32, Option<u32>) {
     match attempt / CHECK {
         0 => (attempt, None),
         number => (attempt % CHECK, Some(number)),
@@ -78,7 +79,12 @@ pub(super) async fn run(
 }
 
 fn command_of(job: &Job) -> Result<String, cynode_store::Error> {
-    let payload: Payload = serde_json::from_value(job.asked.payload.clone()).map_err(|error| {
+    command_in(job.asked.payload.clone())
+}
+
+/// The command line or the script that a job runs.
+pub(crate) fn command_in(payload: Value) -> Result<String, cynode_store::Error> {
+    let payload: Payload = serde_json::from_value(payload).map_err(|error| {
         let (column, reason) = ("payload".to_owned(), error.to_string());
         cynode_store::Error::Unreadable { column, reason }
     })?;

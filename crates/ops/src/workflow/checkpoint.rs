@@ -131,8 +131,12 @@ fn close(finish: &Finish) -> Close {
     // A summary may quote what a command printed, which may be anything.
     let fit = finish.summary.chars().filter(|c| *c != '\0');
     let summary: String = fit.take(MAX_SUMMARY_CHARS).collect();
-    let data = json!({ "status": task.shown(), "summary": summary });
-    Close { task, run, summary, event: Told { kind: "task.closed", data } }
+    let verification = finish.verification.filter(|_| task == TaskStatus::Completed);
+    let mut data = json!({ "status": task.shown(), "summary": summary });
+    if let Some(verification) = verification {
+        data["verification"] = json!(verification);
+    }
+    Close { task, run, summary, verification, event: Told { kind: "task.closed", data } }
 }
 
 /// Stores a transition alone, or says why not.

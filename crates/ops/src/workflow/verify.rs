@@ -10,16 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_domain::criteria::{Evidence, sharpened};
-use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, at_criterion};
 use cynode_domain::ids::RunId;
 use cynode_domain::job::Ending;
-use cynode_domain::policy::Principal;
 use cynode_domain::status::JobStatus;
-use cynode_domain::verdict::{self, BY_ANALYST, CLARIFIES_SINCE, Verdict, VerdictStatus};
+use cynode_domain::verdict::{self, ASKS_UNJUDGED_SINCE, BY_ANALYST, Verdict, VerdictStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    ArtifactStore, BeforeStep, Effect, Finder, FindingPlace, Job, JobOutput, JobStore, TaskStore,
-    Tx, WorkflowStore,
+    ArtifactStore, BeforeStep, Effect, Finder, FindingPlace, Job, JobOutput, JobStore, StepVerdict,
+    TaskStore, Tx, VerdictStore, WorkflowStore,
 };
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::jobs::JobView;
@@ -30,6 +29,7 @@ use tokio::time::Instant;
 use super::analyst::{AnalystError, Case, Opinion};
 use super::check::{CHECK, Checks, run as run_check};
 use super::make::names_step;
+use super::settle::{by_preference, round};
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, held_now, job_view, task_of};
 use crate::artifacts::OUTPUT;
 use crate::findings;
@@ -99,7 +99,7 @@ impl Workflow {
         (case, is_last): (Case, bool),
         verdict: Verdict,
     ) -> Result<Option<Verdict>, WorkflowError> {
-        let (by, now) = (self.analyst.role(), self.clock.now());
+        let now = self.clock.now();
         failpoint::hit("verify_judged", "verify_step_result");
         let kept = self
             .store
@@ -108,7 +108,7 @@ impl Workflow {
                     if is_last && !has_criteria(tx, &case).await? {
                         return Ok(None);
                     }
-                    conclude(tx, hold, (&case, verdict), (by, now)).await.map(Some)
+                    conclude(tx, hold, (&case, verdict), now).await.map(Some)
                 })
             })
             .await?;
@@ -148,6 +148,7 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
     }
     let task = task_of(tx, lease.task).await?.asked;
     let job_id = job.asked.id;
+    let sequence = tx.checkpoint_position(lease.task).await? + 1;
     Ok(Known::Case(Box::new(Case {
         task: lease.task,
         user: task.created_by,
@@ -155,6 +156,7 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
         job: job_id,
         step_index,
         attempt,
+        round: round(tx, lease.run, sequence).await?,
         evidence: evidence(tx, job, checks, request.is_last_step.into()).await?,
         owed: request.expected_outputs.clone(),
         criteria: if request.is_last_step { sharpened(&task.acceptance_criteria) } else { vec![] },
@@ -239,15 +241,21 @@ pub(super) async fn judged(
     hold: Hold,
     (run, job): (RunId, &Job),
 ) -> Result<Option<Verdict>, WorkflowError> {
-    let key = key(tx, hold, (job.asked.step_index, job.asked.attempt)).await?;
+    let key = key(tx, (hold, run), (job.asked.step_index, job.asked.attempt)).await?;
     tx.effect_get(run, &key).await?.map(read).transpose()
 }
 
-/// Where the verdict is kept: by step and attempt, and by the transition that it leads to, so that a
-/// step that a person has judged anew is.
-async fn key(tx: &mut Tx, hold: Hold, step: (u32, u32)) -> Result<String, WorkflowError> {
+/// Where the verdict is kept: by step and attempt, by the transition that it leads to, and by how often a
+/// person asked for another one, so that a step that a person has judged anew is.
+async fn key(
+    tx: &mut Tx,
+    (hold, run): (Hold, RunId),
+    step: (u32, u32),
+) -> Result<String, WorkflowError> {
     let sequence = tx.checkpoint_position(hold.task_id).await? + 1;
-    Ok(format!("{sequence}/verdict/{}/{}", step.0, step.1))
+    let key = format!("{sequence}/verdict/{}/{}", step.0, step.1);
+    let round = round(tx, run, sequence).await?;
+    Ok(if round == 0 { key } else { format!("{key}/{round}") })
 }
 
 fn read(verdict: Value) -> Result<Verdict, WorkflowError> {
@@ -268,56 +276,66 @@ async fn conclude(
     tx: &mut Tx,
     hold: Hold,
     (case, verdict): (&Case, Verdict),
-    (by, now): (Principal, chrono::DateTime<chrono::Utc>),
+    now: chrono::DateTime<chrono::Utc>,
 ) -> Result<Verdict, WorkflowError> {
     // From here on, nobody else concludes for this task.
     let lease = check(tx, hold).await?;
-    let key = key(tx, hold, (case.step_index, case.attempt)).await?;
+    let key = key(tx, (hold, lease.run), (case.step_index, case.attempt)).await?;
     if let Some(known) = tx.effect_get(lease.run, &key).await? {
         return read(known);
     }
+    let task = task_of(tx, lease.task).await?;
+    let verdict = by_preference(tx, &task, verdict).await?;
     let sequence = tx.checkpoint_position(lease.task).await? + 1;
     tx.effect_record(lease.run, sequence, &Effect { key, answer: json!(verdict) }).await?;
-    if verdict.status == VerdictStatus::Unclear {
-        // Only a runner that asks people about it can go on from here.
-        tx.run_raise_version(lease.run, CLARIFIES_SINCE).await?;
+    if matches!(verdict.status, VerdictStatus::Unclear | VerdictStatus::Unverified) {
+        // An older runner would take a condition that nobody judged for one that is met.
+        tx.run_raise_version(lease.run, ASKS_UNJUDGED_SINCE).await?;
     }
-    let task = task_of(tx, lease.task).await?;
+    let (run, job) = (case.run, case.job);
+    let kept = StepVerdict { run, job, task: lease.task, verdict: verdict.clone() };
+    tx.verdict_put(&kept).await?;
     let room = findings::room(tx, lease.task).await?;
     if room < verdict.findings.len() {
         // The verdict in the run's state has them all.
         tracing::warn!(task.id = %lease.task, "a task has too many findings: some are not listed");
     }
-    let others = verdict.findings.iter().filter(|finding| finding.rule != BY_ANALYST);
-    for finding in others.take(room) {
-        let place = FindingPlace {
-            run: Some(case.run),
-            job: Some(case.job),
-            step_index: Some(case.step_index),
-        };
-        let by = Finder { agent: by, token: None, user: case.user };
-        let request = on_record(finding);
-        findings::New { place, by, now, request }.insert(tx, &task).await?;
+    let place = FindingPlace { run: Some(run), job: Some(job), step_index: Some(case.step_index) };
+    let by = Finder { author: FindingAuthor::Rule, token: None, user: case.user };
+    for request in by_rules(&verdict).take(room) {
+        findings::New { place, by, now, request, verification: None }.insert(tx, &task).await?;
     }
     Ok(verdict)
 }
 
+/// The findings of a verdict that analysts have not written themselves. A criterion that nobody judged is
+/// located by its place among those that no rule can check, as analysts locate theirs.
+fn by_rules(verdict: &Verdict) -> impl Iterator<Item = CreateFinding> {
+    let mut prose = 0;
+    let located = verdict.findings.iter().map(move |finding| {
+        let location = if finding.is_prose() { at_criterion(prose) } else { finding.rule.clone() };
+        prose += usize::from(finding.is_prose());
+        (finding, location)
+    });
+    let others = located.filter(|(finding, _)| finding.rule != BY_ANALYST);
+    others.map(|(finding, location)| on_record(finding, location))
+}
+
 /// A finding of a verdict as it is kept for people.
-fn on_record(finding: &verdict::Finding) -> CreateFinding {
+fn on_record(finding: &verdict::Finding, location: String) -> CreateFinding {
     let (status, severity) = match finding.status {
         verdict::FindingStatus::Pass => (FindingStatus::Pass, Severity::Info),
         verdict::FindingStatus::Fail => (FindingStatus::Fail, Severity::Error),
-        verdict::FindingStatus::Unchecked => (FindingStatus::NeedsClarification, Severity::Info),
-        verdict::FindingStatus::Unclear => (FindingStatus::NeedsClarification, Severity::Warning),
+        verdict::FindingStatus::Unchecked | verdict::FindingStatus::Unclear => {
+            (FindingStatus::NeedsClarification, Severity::Warning)
+        }
     };
-    let fit =
-        |text: &str| text.chars().filter(|c| *c != '\0').take(findings::MAX_TEXT_CHARS).collect();
     CreateFinding {
         status,
         severity,
-        message: fit(&finding.message),
-        location: Some(finding.rule.clone()),
-        suggestion: finding.suggestion.as_deref().map(fit),
+        message: findings::fit(&finding.message),
+        location: Some(location),
+        suggestion: finding.suggestion.as_deref().map(findings::fit),
         step_index: None,
         job_id: None,
     }

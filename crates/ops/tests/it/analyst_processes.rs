@@ -9,14 +9,16 @@ use async_trait::async_trait;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Ending;
-use cynode_domain::verdict::FindingStatus;
-use cynode_ops::Signals;
+use cynode_domain::verdict::{FindingStatus, Verdict, VerdictStatus};
 use cynode_ops::agents::AgentError;
 use cynode_ops::analyst::{Analyst as _, Case, Opinion};
-use cynode_ops::analysts::{AnalystOptions, AnalystRequestError, Analysts, Launcher, Managed};
+use cynode_ops::analysts::{
+    AnalystOptions, AnalystRequestError, Analysts, LaunchError, Launcher, Managed,
+};
 use cynode_ops::handoff::{
     ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
 };
+use cynode_ops::{Caller, Signals};
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -29,6 +31,8 @@ on_each_engine! {
     no_more_analysts_work_at_once_than_allowed,
     asking_twice_for_an_analyst_is_asking_once,
     a_fault_while_an_analyst_works_keeps_no_other_from_looking,
+    an_analyst_that_dies_is_started_again_and_its_death_is_on_record,
+    a_criterion_stays_open_when_every_analyst_died,
     an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more,
     an_analyst_that_waits_for_its_turn_elsewhere_is_waited_for,
     there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on,
@@ -43,12 +47,18 @@ struct Scripted {
     ended: AtomicUsize,
     /// Whether the next one brings a fault of ours to light.
     panics: AtomicBool,
+    /// How many of the next ones are killed.
+    dies: AtomicUsize,
 }
 
 #[async_trait]
 impl Launcher for Scripted {
-    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, String> {
+    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, LaunchError> {
         self.given.lock().unwrap().push(handoff);
+        if self.dies.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+        {
+            return Err(LaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
+        }
         assert!(!self.panics.swap(false, Ordering::SeqCst), "a fault of ours");
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
@@ -120,6 +130,7 @@ impl Verified {
             may_end: Semaphore::new(0),
             ended: AtomicUsize::new(0),
             panics: AtomicBool::new(false),
+            dies: AtomicUsize::new(0),
         });
         let analysts = Analysts::new((store, signals), handoffs, launcher.clone(), options);
         Self { its, launcher, analysts }
@@ -153,6 +164,8 @@ async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_tha
     assert!(token.starts_with("cyn_pa_"));
     assert_eq!(identity.task, Some(verified.its.task.id));
     assert_eq!(identity.user, verified.its.bob().user);
+    let verification = identity.origin.verification.unwrap();
+    assert_eq!((verification.job, Some(verification.run)), (job, identity.run));
     assert_eq!(given["body"]["criteria"], json!(["it reads well"]));
     assert_eq!(given["body"]["job_id"], json!(job));
     verified.launcher.may_end.add_permits(1);
@@ -202,6 +215,109 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
     assert!(verified.launcher.given.lock().unwrap().len() > 1);
 }
 
+async fn case(verified: &Verified) -> Case {
+    Case {
+        task: verified.its.task.id,
+        user: verified.its.bob().user,
+        run: RunId::generate(),
+        job: verified.job().await,
+        step_index: 0,
+        attempt: 1,
+        round: 0,
+        evidence: Evidence {
+            ending: Ending::Exited { code: 0 },
+            stdout: String::new(),
+            stderr: String::new(),
+            artifacts: vec![],
+            stale: vec![],
+            checks: vec![],
+        },
+        owed: vec![],
+        criteria: vec![Criterion::Text { description: "it reads well".to_owned() }],
+    }
+}
+
+async fn judged(verified: &Verified, case: &Case) -> Verdict {
+    let judge = Managed::new(verified.analysts.clone());
+    loop {
+        if let Opinion::Verdict(verdict) = judge.examine(case).await.unwrap() {
+            return verdict;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The deaths on record, as (attempt, of).
+async fn deaths(verified: &Verified) -> Vec<(u64, u64)> {
+    let events = verified.its.world.events(Some(verified.its.task.id)).await;
+    let died = events.iter().filter(|event| event.kind == "analyst.died");
+    died.map(|event| {
+        assert!(event.data["reason"].as_str().unwrap().contains("SIGKILL"), "{event:?}");
+        (event.data["attempt"].as_u64().unwrap(), event.data["attempts"].as_u64().unwrap())
+    })
+    .collect()
+}
+
+async fn an_analyst_that_dies_is_started_again_and_its_death_is_on_record() {
+    let verified = Verified::with(AnalystOptions::default()).await;
+    verified.launcher.dies.store(2, Ordering::SeqCst);
+    verified.launcher.may_end.add_permits(1);
+    let job = verified.job().await;
+
+    verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    verified.until(1, |it| it.ended.load(Ordering::SeqCst)).await;
+
+    let given = verified.launcher.given.lock().unwrap().clone();
+    let tokens: std::collections::BTreeSet<_> =
+        given.iter().map(|it| it["context"]["agent_token"].as_str().unwrap()).collect();
+    assert_eq!((given.len(), tokens.len()), (3, 3), "each has a token of its own");
+    assert_eq!(deaths(&verified).await, [(1, 3), (2, 3)]);
+}
+
+/// Asks for an analyst here, as the project manager does.
+struct Here(Mutex<Option<(Analysts, Caller)>>);
+
+#[async_trait]
+impl ProjectManager for Here {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        _: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        let asked = self.0.lock().unwrap().clone();
+        let (analysts, caller) = asked.unwrap();
+        let job = serde_json::from_value(handoff["body"]["job_id"].clone()).unwrap();
+        analysts.request(&caller, job).await.unwrap();
+        Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("only verifications here".to_owned()))
+    }
+}
+
+async fn a_criterion_stays_open_when_every_analyst_died() {
+    let manager = Arc::new(Here(Mutex::default()));
+    let verified = Verified::of(AnalystOptions::default(), manager.clone()).await;
+    let asked = (verified.analysts.clone(), verified.its.bob().clone());
+    *manager.0.lock().unwrap() = Some(asked);
+    verified.launcher.dies.store(usize::MAX, Ordering::SeqCst);
+    let case = case(&verified).await;
+
+    let verdict = judged(&verified, &case).await;
+
+    assert_eq!(verdict.status, VerdictStatus::Unclear);
+    let last = verdict.findings.last().unwrap();
+    assert!(last.is_open() && last.message.contains("SIGKILL"), "{}", last.message);
+    assert_eq!(deaths(&verified).await, [(1, 3), (2, 3), (3, 3)]);
+    assert_eq!(verified.launcher.given.lock().unwrap().len(), 3);
+}
+
 async fn an_analyst_whose_orchestrator_died_with_it_is_asked_for_once_more() {
     left_without_findings([]).await;
 }
@@ -219,32 +335,9 @@ async fn left_without_findings<const N: usize>(first: [Value; N]) {
     let first = Mutex::new(VecDeque::from(first));
     let manager = Arc::new(Elsewhere { first, ..Elsewhere::default() });
     let verified = Verified::of(options, manager.clone()).await;
-    let case = Case {
-        task: verified.its.task.id,
-        user: verified.its.bob().user,
-        run: RunId::generate(),
-        job: verified.job().await,
-        step_index: 0,
-        attempt: 1,
-        evidence: Evidence {
-            ending: Ending::Exited { code: 0 },
-            stdout: String::new(),
-            stderr: String::new(),
-            artifacts: vec![],
-            stale: vec![],
-            checks: vec![],
-        },
-        owed: vec![],
-        criteria: vec![Criterion::Text { description: "it reads well".to_owned() }],
-    };
-    let judge = Managed::new(verified.analysts.clone());
+    let case = case(&verified).await;
 
-    let verdict = loop {
-        if let Opinion::Verdict(verdict) = judge.examine(&case).await.unwrap() {
-            break verdict;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    };
+    let verdict = judged(&verified, &case).await;
 
     assert_eq!(manager.asked.load(Ordering::SeqCst), N + 2);
     let last = verdict.findings.last().unwrap();

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use cynode_domain::finding::FindingStatus;
+use cynode_domain::finding::{FindingAuthor, FindingStatus};
 use cynode_domain::ids::{HolderId, JobId, RunId, TaskId, TraceId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_domain::policy::Principal;
 use cynode_domain::status::RunStatus;
 use cynode_domain::verdict::{Finding, Verdict};
 use cynode_ops::analyst::{Analyst, AnalystError, Case, Opinion};
@@ -34,10 +33,6 @@ struct Scripted {
 
 #[async_trait]
 impl Analyst for Scripted {
-    fn role(&self) -> Principal {
-        Principal::PM
-    }
-
     async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
         self.asked.lock().unwrap().push(case.clone());
         self.says.lock().unwrap().pop().unwrap()
@@ -113,7 +108,10 @@ async fn an_analyst_that_takes_its_time_is_asked_again() {
     let listed = its.findings.list(its.bob(), &its.task.task_name, &PageQuery::default()).await;
     let listed = listed.unwrap().items;
     assert_eq!(listed.len(), 1);
-    assert_eq!((listed[0].status, listed[0].agent_type), (FindingStatus::Pass, Principal::PM));
+    assert_eq!(
+        (listed[0].status, listed[0].agent_type),
+        (FindingStatus::Pass, FindingAuthor::Rule)
+    );
 }
 
 async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {

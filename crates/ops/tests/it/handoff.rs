@@ -348,7 +348,7 @@ async fn whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace() {
     let identity = handing.its.world.agents.authenticate(&token).await.unwrap();
     let asks = Inference::of_agent(&identity, "chat", "another trace");
 
-    let origin = TokenOrigin { schedule_run: None, thread: Some(thread), trace: Some(trace) };
+    let origin = TokenOrigin { thread: Some(thread), trace: Some(trace), ..TokenOrigin::default() };
     assert_eq!(identity.origin, origin);
     assert_eq!((asks.thread, asks.trace_id), (Some(thread), trace.to_string()));
 }

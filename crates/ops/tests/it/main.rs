@@ -25,6 +25,7 @@ mod schedules;
 mod skills;
 mod starts;
 mod team;
+mod verdicts;
 mod work;
 mod work_records;
 mod world;

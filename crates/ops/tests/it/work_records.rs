@@ -1,8 +1,7 @@
 //! What is kept about work: notes of jobs, findings, runs, and the ends that owners may make.
 
-use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId};
-use cynode_domain::policy::Principal;
 use cynode_domain::status::{JobStatus, RunStatus, ShownTaskStatus};
 use cynode_ops::findings::{FindingError, Source};
 use cynode_ops::memory::MemoryError;
@@ -98,7 +97,7 @@ async fn a_job_notes_only_so_much() {
 async fn a_finding_says_who_found_what_about_which_step() {
     let its = Catalogue::new().await;
     let (bob, task, job) = (its.bob(), its.task.id.to_string(), its.job().await);
-    let source = Source { agent: Principal::PA, token: None };
+    let source = Source { author: FindingAuthor::Pm, token: None, verification: None };
     let about_job = CreateFinding { job_id: Some(job), ..finding("no output") };
 
     let made = its.findings.create(bob, source, &task, about_job).await.unwrap();
@@ -109,7 +108,7 @@ async fn a_finding_says_who_found_what_about_which_step() {
     let by_eve = its.findings.create(&its.eve, source, &task, finding("x")).await;
 
     assert_eq!((made.step_index, made.job_id), (Some(3), Some(job)));
-    assert_eq!((made.agent_type, made.user_id), (Principal::PA, bob.user));
+    assert_eq!((made.agent_type, made.user_id), (FindingAuthor::Pm, bob.user));
     assert!(matches!(elsewhere, Err(FindingError::Invalid(_))));
     assert!(matches!(empty, Err(FindingError::Invalid(_))));
     assert!(matches!(by_eve, Err(FindingError::Task(TaskError::NotFound(_)))));

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId};
 use cynode_domain::status::{RunStatus, TaskStatus};
+use cynode_domain::verification::VerificationStatus;
 use serde_json::Value;
 
 use crate::param::{Param, params};
@@ -66,6 +67,8 @@ pub struct Close {
     pub run: RunStatus,
     /// What came of it, for people.
     pub summary: String,
+    /// What was verified of a completed task.
+    pub verification: Option<VerificationStatus>,
     /// The event that tells of it.
     pub event: Told,
 }
@@ -217,6 +220,10 @@ async fn end(tx: &mut Tx, run: RunId, wanted: &Move, close: &Close) -> Result<Mo
     let Held { task, lease, epoch } = wanted.held;
     tx.lease_release(task, lease, epoch).await?;
     tx.task_set_status(task, close.task, Some(&close.summary)).await?;
+    if let Some(verification) = close.verification {
+        let sql = "UPDATE tasks SET verification = $2 WHERE id = $1";
+        tx.execute(sql, params![task, verification.as_str()]).await?;
+    }
     tx.run_set_status(run, close.run).await?;
     tell(tx, run, task, (&close.event, None)).await?;
     let sql = "SELECT 1 AS one FROM task_dependencies WHERE depends_on_task_id = $1 LIMIT 1";

@@ -36,6 +36,7 @@ pub(crate) mod steering;
 pub(crate) mod task_agents;
 pub(crate) mod tasks;
 pub(crate) mod users;
+pub(crate) mod verdicts;
 pub(crate) mod work;
 pub(crate) mod workflow;
 pub(crate) mod writes;

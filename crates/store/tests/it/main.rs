@@ -269,6 +269,9 @@ store_laws! {
         a_finding_reads_back_as_it_was_written,
         findings_of_a_task_are_paged_newest_first,
     }
+    verdicts {
+        the_newest_verdict_of_a_run_on_a_job_takes_the_place_of_the_one_before,
+    }
     decisions {
         a_decision_reads_back_as_it_was_written_and_with_its_task_only,
         decisions_are_paged_newest_first_by_user_and_by_task,

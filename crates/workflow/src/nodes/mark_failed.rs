@@ -19,7 +19,7 @@ impl Node for MarkFailed {
     type Output = Finish;
 
     async fn run(&self, _cx: &mut NodeCx<'_>, summary: String) -> Result<Finish, NodeError> {
-        Ok(Finish { outcome: Outcome::Failed, summary })
+        Ok(Finish { outcome: Outcome::Failed, summary, verification: None })
     }
 }
 

@@ -115,7 +115,9 @@ fn as_told(request: &Request, answer: &Answer) -> Result<Plan, NodeError> {
     let planned = match &answer.reply {
         Some(Reply::Commands { lines }) => by_rule(request, InputMode::Commands, "", lines),
         Some(Reply::Script { text }) => by_rule(request, InputMode::Script, text, &[]),
-        Some(Reply::Yes {} | Reply::No {} | Reply::Text { .. }) | None => Err(NeedsPlanner),
+        Some(Reply::Yes {} | Reply::No {} | Reply::Text { .. } | Reply::Retry {}) | None => {
+            Err(NeedsPlanner)
+        }
     };
     let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
     let by = answer.by.clone().unwrap_or_default();

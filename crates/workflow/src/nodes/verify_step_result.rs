@@ -5,14 +5,15 @@
 //! that went away, and no attempt is left, the project manager is asked how the run goes on; it may
 //! want a person to say. Without one the step has failed.
 //!
-//! What an analyst looked at and could not tell, a person is asked: the step is accepted if the person
-//! says that it is met, and not otherwise.
+//! Criteria that nobody judged, a person is asked about: the step is accepted if the person accepts them, is
+//! judged again if the person says so, and is not accepted otherwise.
 
+use cynode_domain::criteria::sharpened;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
-use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
+use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::standstill::Standstill;
-use cynode_domain::verdict::{Verdict, VerdictStatus};
+use cynode_domain::verdict::{CLARIFY, Verdict, VerdictStatus};
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::handoff::ContinueWith;
 use cynode_wire::workflow::VerificationView;
@@ -66,8 +67,7 @@ impl Node for VerifyStepResult {
     type Output = Judged;
 
     async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Judged, NodeError> {
-        let verdict = self.verdict(cx, &input).await?;
-        let verdict = clarified(cx, &input, verdict)?;
+        let verdict = self.settled_verdict(cx, &input).await?;
         let stands =
             !input.standing.may_retry && Standstill::of(&input.standing.ending, &verdict).is_some();
         let continuation =
@@ -77,12 +77,35 @@ impl Node for VerifyStepResult {
 }
 
 impl VerifyStepResult {
-    async fn verdict(
+    /// The verdict, with conditions that nobody judged settled by a person.
+    async fn settled_verdict(
         &self,
         cx: &mut NodeCx<'_>,
         input: &Verification,
     ) -> Result<Verdict, NodeError> {
-        let (key, life) = (format!("verify/{}", input.job_id), cx.life());
+        let mut round = 0;
+        loop {
+            let verdict = self.verdict(cx, input, round).await?;
+            if verdict.status != VerdictStatus::Unclear {
+                return Ok(verdict);
+            }
+            let answer: Answer = cx.ask(&in_round(CLARIFY, round), &unjudged(input, &verdict))?;
+            if answer.reply != Some(Reply::Retry {}) {
+                return Ok(verdict.settled_by(&answer));
+            }
+            round += 1;
+        }
+    }
+
+    /// The verdict after a person asked so often to have the result judged again.
+    async fn verdict(
+        &self,
+        cx: &mut NodeCx<'_>,
+        input: &Verification,
+        round: u32,
+    ) -> Result<Verdict, NodeError> {
+        let key = in_round(&format!("verify/{}", input.job_id), round);
+        let life = cx.life();
         cx.effect(&key, async {
             loop {
                 let VerificationView { verdict, waiting_for } = self.0.verify(input).await?;
@@ -158,6 +181,14 @@ impl On<RunState> for VerifyStepResult {
     }
 
     fn apply(state: &mut RunState, judged: Judged) {
+        if judged.verdict.is_accepted() {
+            let criteria = if state.is_at_last_step() {
+                sharpened(&state.acceptance_criteria)
+            } else {
+                vec![]
+            };
+            state.tally = state.tally.with(&judged.verdict, &criteria);
+        }
         state.verification = Some(judged.verdict.into());
         if judged.continuation.is_some() {
             state.continuation = judged.continuation;
@@ -165,29 +196,26 @@ impl On<RunState> for VerifyStepResult {
     }
 }
 
-/// The verdict, with what was not clear settled by a person.
-fn clarified(
-    cx: &NodeCx<'_>,
-    input: &Verification,
-    verdict: Verdict,
-) -> Result<Verdict, NodeError> {
-    if verdict.status != VerdictStatus::Unclear {
-        return Ok(verdict);
-    }
+/// A key of the node, after so many retries of a person.
+fn in_round(key: &str, round: u32) -> String {
+    if round == 0 { key.to_owned() } else { format!("{key}/{round}") }
+}
+
+/// What a person is asked about conditions that nobody judged: each of them, and why.
+fn unjudged(input: &Verification, verdict: &Verdict) -> Question {
     let [step, what] = &input.standing.step;
-    let asked = verdict.unclear().map(|finding| finding.message.clone());
-    let question = Question {
-        kind: QuestionKind::Clarification,
-        text: format!("{step}: the analyst could not tell whether its result is right. Is it?"),
-        about: std::iter::once(what.clone()).chain(asked).collect(),
-        accepts: vec![ReplyForm::Yes, ReplyForm::No],
-    };
-    let answer: Answer = cx.ask("clarify", &question)?;
-    if let Some(refusal) = answer.refusal() {
-        return Ok(verdict.settled(false, &refusal));
+    let open = verdict.open().map(|finding| format!("not judged: {}", finding.message));
+    let count = verdict.open().count();
+    let noun = if count == 1 { "criterion" } else { "criteria" };
+    Question {
+        kind: QuestionKind::Approval,
+        text: format!(
+            "{step}: {count} acceptance {noun} could not be judged. Accept the result anyway (yes), \
+             reject it (no), or have it judged again (retry)?"
+        ),
+        about: std::iter::once(what.clone()).chain(open).collect(),
+        accepts: vec![ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry],
     }
-    let by = answer.by.as_deref().unwrap_or("somebody");
-    Ok(verdict.settled(true, &format!("{by} said yes")))
 }
 
 /// What a person is asked about a step that was not accepted.

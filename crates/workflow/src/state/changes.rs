@@ -11,7 +11,7 @@ use serde_json::Error;
 
 use super::{
     Bounds, Continuation, Criteria, Job, LastResult, NodeFailure, Preferences, Request, RunState,
-    Shared,
+    Shared, Tally,
 };
 use crate::engine::{FAILED, Node};
 use crate::graph::GRAPH_VERSION;
@@ -31,6 +31,7 @@ pub struct Mark {
     attempts_recorded: u64,
     last_result: Option<Shared<LastResult>>,
     verification: Option<Shared<Verdict>>,
+    tally: Tally,
     continuation: Option<Continuation>,
     request: Option<Shared<Request>>,
     bounds: Bounds,
@@ -63,6 +64,7 @@ impl TaskState for RunState {
             attempts_recorded: self.attempts_by_step.recorded,
             last_result: self.last_result.clone(),
             verification: self.verification.clone(),
+            tally: self.tally,
             continuation: self.continuation.clone(),
             request: self.request.clone(),
             bounds: self.bounds,
@@ -81,6 +83,7 @@ impl TaskState for RunState {
         told.field("current_step_index", &self.current_step_index, &before.current_step_index)?;
         told.optional("last_result", self.last_result.as_ref(), before.last_result.as_ref())?;
         told.optional("verification", self.verification.as_ref(), before.verification.as_ref())?;
+        told.field("tally", &self.tally, &before.tally)?;
         told.field("continuation", &self.continuation, &before.continuation)?;
         told.optional("request", self.request.as_ref(), before.request.as_ref())?;
         told.field("bounds", &self.bounds, &before.bounds)?;
@@ -242,6 +245,7 @@ mod tests {
             Act::Judge(good) => {
                 let status = if *good { VerdictStatus::Pass } else { VerdictStatus::Fail };
                 let verdict = Verdict { status, findings: vec![], recommended_actions: vec![] };
+                state.tally.by_rule += u32::from(*good);
                 state.verification = Some(verdict.into());
             }
             Act::NextStep => state.current_step_index += 1,
@@ -270,7 +274,7 @@ mod tests {
             }
             Act::Finish => {
                 let (outcome, summary) = (Outcome::Completed, "done".to_owned());
-                state.finish = Some(Finish { outcome, summary });
+                state.finish = Some(Finish { outcome, summary, verification: None });
             }
             Act::Nothing => {}
         }

@@ -6,6 +6,7 @@ use cynode_domain::job::Ending;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
+use cynode_domain::verification::VerificationStatus;
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::handoff::ContinueWith;
 use cynode_wire::workflow::{EffectView, Outcome};
@@ -61,7 +62,7 @@ async fn a_step_runs_again_if_that_was_decided() {
 #[tokio::test(start_paused = true)]
 async fn a_person_says_whether_a_step_runs_again() {
     for (reply, jobs, words) in [
-        (Some(Reply::Yes {}), 2, "1 step verified in 2 attempts"),
+        (Some(Reply::Yes {}), 2, "1 command exited with code 0 in 2 attempts"),
         (Some(Reply::No {}), 1, "It was not run again: ada said no."),
         (None, 1, "It was not run again: nobody answered in time."),
     ] {
@@ -145,19 +146,20 @@ async fn a_decision_survives_a_crash_at_every_moment() {
     }
 }
 
+/// A step whose command ended well, and whose criteria were judged like this.
+fn ended_well(verdict: VerdictStatus) -> Attempt {
+    let ending = Ending::Exited { code: 0 };
+    Attempt { status: JobStatus::Completed, ending, verdict }
+}
+
 #[tokio::test(start_paused = true)]
-async fn what_an_analyst_could_not_tell_a_person_is_asked() {
+async fn a_person_is_asked_about_every_criterion_that_nobody_judged() {
     for (reply, outcome, words) in [
-        (Some(Reply::Yes {}), Outcome::Completed, "1 step verified"),
+        (Some(Reply::Yes {}), Outcome::Completed, "2 acceptance criteria are met: 2 by a person"),
         (Some(Reply::No {}), Outcome::Failed, "it reads well (ada said no)"),
         (None, Outcome::Failed, "nobody answered in time"),
     ] {
-        let goes = Attempt {
-            status: JobStatus::Completed,
-            ending: Ending::Exited { code: 0 },
-            verdict: VerdictStatus::Unclear,
-        };
-        let fake = standing(goes, ContinueWith::Retry);
+        let fake = standing(ended_well(VerdictStatus::Unclear), ContinueWith::Retry);
 
         let ask = asked(&fake).await;
         let again = asked(&fake).await;
@@ -165,11 +167,44 @@ async fn what_an_analyst_could_not_tell_a_person_is_asked() {
         drive_to_end(&fake).await;
 
         let question: Question = serde_json::from_value(ask.question.clone()).unwrap();
-        assert_eq!(question.kind, QuestionKind::Clarification);
-        assert_eq!(question.about, ["1. make", "it reads well"]);
+        assert_eq!(question.kind, QuestionKind::Approval);
+        assert!(question.text.contains("2 acceptance criteria could not be judged"));
+        let expected =
+            ["1. make", "not judged: it reads well", "not judged: it is short (no model)"];
+        assert_eq!(question.about, expected);
+        assert_eq!(question.accepts, [ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry]);
         assert_eq!((again, fake.calls("continuation")), (ask, 0));
         let finish = fake.finish().unwrap();
         assert_eq!((finish.outcome, fake.jobs().len()), (outcome, 1), "{}", finish.summary);
         assert!(finish.summary.contains(words), "{}", finish.summary);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_judged_again_if_a_person_says_so_and_its_command_does_not_run_again() {
+    let fake = standing(ended_well(VerdictStatus::Unclear), ContinueWith::GiveUp);
+
+    let first = asked(&fake).await;
+    answer(&fake, &first, Some(Reply::Retry {}));
+    let second = asked(&fake).await;
+    fake.attempt(0, 1, ended_well(VerdictStatus::Pass));
+    answer(&fake, &second, Some(Reply::Retry {}));
+    drive_to_end(&fake).await;
+
+    assert_ne!(first.key, second.key);
+    assert_eq!((fake.calls("verify"), fake.jobs().len()), (3, 1));
+    assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_a_preference_accepts_unjudged_says_that_it_is_unverified() {
+    let fake = standing(ended_well(VerdictStatus::Unverified), ContinueWith::Retry);
+
+    drive_to_end(&fake).await;
+
+    let finish = fake.finish().unwrap();
+    assert_eq!(finish.outcome, Outcome::Completed);
+    assert_eq!(finish.verification, Some(VerificationStatus::Unverified));
+    assert!(finish.summary.starts_with("Unverified: "), "{}", finish.summary);
+    assert!(finish.summary.contains("it is short (no model)"), "{}", finish.summary);
 }

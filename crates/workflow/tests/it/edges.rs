@@ -3,6 +3,7 @@
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
+use cynode_domain::verification::VerificationStatus;
 use cynode_wire::workflow::{Finish, Outcome};
 use cynode_workflow::engine::{Ended, Stopped};
 use std::time::Duration;
@@ -10,11 +11,12 @@ use std::time::Duration;
 use crate::fake::{Attempt, Fake, drive_once, drive_to_end};
 
 fn completed(summary: &str) -> Finish {
-    Finish { outcome: Outcome::Completed, summary: summary.to_owned() }
+    let verification = Some(VerificationStatus::NotChecked);
+    Finish { outcome: Outcome::Completed, summary: summary.to_owned(), verification }
 }
 
 fn failed(summary: &str) -> Finish {
-    Finish { outcome: Outcome::Failed, summary: summary.to_owned() }
+    Finish { outcome: Outcome::Failed, summary: summary.to_owned(), verification: None }
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,7 +41,7 @@ async fn every_command_is_dispatched_collected_and_verified_in_order() {
     );
     assert_eq!(
         fake.finish().unwrap(),
-        completed("2 steps verified; the last command exited with code 0.")
+        completed("2 commands exited with code 0; no acceptance criteria were given.")
     );
 }
 
@@ -80,7 +82,7 @@ async fn a_rejected_step_runs_again_while_attempts_are_left() {
     assert_eq!(fake.jobs(), [(0, 1), (0, 2)]);
     assert_eq!(
         fake.finish().unwrap(),
-        completed("1 step verified in 2 attempts; the last command exited with code 0.")
+        completed("1 command exited with code 0 in 2 attempts; no acceptance criteria were given.")
     );
 }
 

@@ -15,7 +15,7 @@ use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 pub(crate) const TOOL: Builtin = Builtin {
     name: "db.finding.create",
     title: "Write down a finding",
-    description: "Keeps what a verification of a task found: whether it passes, how much it matters, what, where, and what to do about it. Findings are never changed.",
+    description: "Keeps what a verification of a task found: whether it passes, how much it matters, what, where, and what to do about it. Findings are never changed. An analyst writes only about the job that it was started to verify.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
     input,
@@ -67,7 +67,11 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         job_id: given.job_id,
     };
     let who = &context.who;
-    let source = Source { agent: who.agent, token: Some(who.token_id) };
+    let source = Source {
+        author: who.agent.into(),
+        token: Some(who.token_id),
+        verification: who.origin.verification,
+    };
     let task = given.task_id.to_string();
     show(context.services.findings.create(&who.caller, source, &task, request).await?)
 }

@@ -5,7 +5,7 @@ use cynode_wire::preferences::RemovePreference;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::preference_scope::{Scoped, members};
+use super::preference_scope::{Scoped, may_change, members};
 use crate::tools::schema::{object, result};
 use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
 
@@ -40,6 +40,7 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key, expected_version, reason } = read(arguments)?;
+    may_change(&context, &key)?;
     let removed = RemovePreference { expected_version, reason };
     let wanted = scope.key(key.clone());
     context.services.preferences.remove(&context.who.caller, wanted, removed).await?;

@@ -1,5 +1,6 @@
 //! What the tools for preferences have in common.
 
+use cynode_domain::policy::ErrorKind;
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use serde::Deserialize;
@@ -7,6 +8,10 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::tools::schema::{cursor, limit, text};
+use crate::tools::{ToolContext, ToolFault};
+
+/// How the keys of preferences about verification begin.
+const VERIFICATION: &str = "verification.";
 
 /// Whom a preference is for. The context stage has checked that the caller may name it.
 #[derive(Deserialize)]
@@ -20,6 +25,15 @@ impl Scoped {
     pub(super) fn key(&self, key: String) -> PreferenceKey {
         PreferenceKey { scope_type: self.scope_type, scope_id: self.scope_id, key }
     }
+}
+
+/// Rejects a change of a preference about verification by an agent: what a result must meet, only people say.
+pub(super) fn may_change(context: &ToolContext, key: &str) -> Result<(), ToolFault> {
+    if key.starts_with(VERIFICATION) && context.who.agent.agent().is_some() {
+        let rule = format!("only a person changes preferences that begin with {VERIFICATION}");
+        return Err(ToolFault::new(ErrorKind::Forbidden, rule));
+    }
+    Ok(())
 }
 
 /// A preference to be written.

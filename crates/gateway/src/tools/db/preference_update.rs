@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::preference_scope::{Scoped, Written, members};
+use super::preference_scope::{Scoped, Written, may_change, members};
 use crate::tools::schema::{object, result};
 use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
 
@@ -42,6 +42,7 @@ struct Arguments {
 
 async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
     let Arguments { scope, key, written } = read(arguments)?;
+    may_change(&context, &key)?;
     let (wanted, caller) = (scope.key(key), &context.who.caller);
     show(context.services.preferences.update(caller, wanted, written.into()).await?)
 }

@@ -79,6 +79,7 @@ impl From<FindingError> for ToolFault {
         match fault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
+            E::NotVerifier(_) => Self::new(ErrorKind::Forbidden, fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Store(fault) => fault.into(),
         }

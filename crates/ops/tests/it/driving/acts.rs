@@ -346,7 +346,7 @@ fn save(hold: Hold, sequence: i64) -> SaveCheckpoint {
 
 fn finish(hold: Hold, sequence: i64, is_well: bool) -> SaveCheckpoint {
     let outcome = if is_well { Outcome::Completed } else { Outcome::Failed };
-    let finish = Some(Finish { outcome, summary: "It is over.".to_owned() });
+    let finish = Some(Finish { outcome, summary: "It is over.".to_owned(), verification: None });
     SaveCheckpoint { finish, ..save(hold, sequence) }
 }
 

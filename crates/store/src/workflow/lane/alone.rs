@@ -5,6 +5,7 @@
 //! it; as it holds nothing else meanwhile, nobody can wait for it in turn.
 
 use cynode_domain::ids::JobId;
+use cynode_domain::verification::VerificationStatus;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ pub(super) struct Values<'a> {
     changes: Option<String>,
     lease_ms: Option<i64>,
     data: String,
-    end: Option<[String; 5]>,
+    end: Option<[String; 6]>,
 }
 
 impl<'a> Values<'a> {
@@ -36,6 +37,7 @@ impl<'a> Values<'a> {
                 close.summary.clone(),
                 close.event.kind.to_owned(),
                 close.event.data.to_string(),
+                close.verification.map_or("", VerificationStatus::as_str).to_owned(),
             ]
         });
         Ok(Self {
@@ -135,7 +137,7 @@ const CLOSING: &str = concat!(
     moved!("open", ""),
     ", closed_task AS (
         UPDATE tasks t SET status = $14::text, closed = true, summary = $16::text,
-            updated_at = cynode_now(), ended_at = cynode_now()
+            verification = nullif($19::text, ''), updated_at = cynode_now(), ended_at = cynode_now()
         FROM moved WHERE t.id = $1
     ), freed AS (
         UPDATE task_workflow_leases l SET holder_id = NULL, expires_at = NULL,

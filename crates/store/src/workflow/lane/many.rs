@@ -4,6 +4,7 @@
 //! batches, and no batch and a cancellation, can wait for each other.
 
 use cynode_domain::ids::JobId;
+use cynode_domain::verification::VerificationStatus;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -37,6 +38,7 @@ struct Closing {
     task_status: Vec<Option<String>>,
     run_status: Vec<Option<String>>,
     summary: Vec<Option<String>>,
+    verification: Vec<Option<&'static str>>,
     kind: Vec<Option<String>>,
     data: Vec<Option<String>>,
 }
@@ -88,12 +90,14 @@ impl Columns {
             &self.data,
         ];
         if is_closing {
-            let Closing { task_status, run_status, summary, kind, data } = &self.closing;
+            let Closing { task_status, run_status, summary, kind, data, verification } =
+                &self.closing;
             params.push(task_status);
             params.push(run_status);
             params.push(summary);
             params.push(kind);
             params.push(data);
+            params.push(verification);
         }
         params
     }
@@ -106,6 +110,8 @@ impl Closing {
         self.summary.push(close.map(|close| close.summary.clone()));
         self.kind.push(close.map(|close| close.event.kind.to_owned()));
         self.data.push(close.map(|close| close.event.data.to_string()));
+        let verification = close.and_then(|close| close.verification);
+        self.verification.push(verification.map(VerificationStatus::as_str));
     }
 }
 
@@ -179,8 +185,8 @@ pub(super) const PLAIN: &str = concat!(
 pub(super) const CLOSING: &str = concat!(
     given!(
         "held",
-        ", $15::text[], $16::text[], $17::text[], $18::text[], $19::text[]",
-        ", task_status, run_status, summary, end_kind, end_data",
+        ", $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[]",
+        ", task_status, run_status, summary, end_kind, end_data, verification",
         " AND g.task_status IS NULL"
     ),
     ", closing AS MATERIALIZED (
@@ -194,7 +200,7 @@ pub(super) const CLOSING: &str = concat!(
     moved!(),
     ", closed_tasks AS (
         UPDATE tasks t SET status = r.task_status, closed = true, summary = r.summary,
-            updated_at = cynode_now(), ended_at = cynode_now()
+            verification = r.verification, updated_at = cynode_now(), ended_at = cynode_now()
         FROM ready r WHERE t.id = r.task_id AND r.task_status IS NOT NULL
     ), closed_runs AS (
         UPDATE runs u SET status = r.run_status, runnable = false, ended_at = cynode_now()

@@ -4,6 +4,7 @@ use cynode_domain::ids::{
     JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
+use cynode_domain::verification::VerificationKey;
 use cynode_store::{AgentToken, AgentTokenStore, Binding, Store, TokenOrigin};
 
 use crate::world::{World, at};
@@ -25,6 +26,11 @@ fn token(user: UserId, hash: u8) -> AgentToken {
             schedule_run: Some(ScheduleRunId::generate()),
             thread: Some(ThreadId::generate()),
             trace: Some(TraceId::generate()),
+            verification: Some(VerificationKey {
+                run: RunId::generate(),
+                job: JobId::generate(),
+                round: 0,
+            }),
         },
         name: "job".to_owned(),
         created_by: user,

@@ -1,8 +1,8 @@
 //! Laws of findings.
 
-use cynode_domain::finding::{FindingStatus, Severity};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, TaskId, TokenId, UserId};
-use cynode_domain::policy::Principal;
+use cynode_domain::verification::VerificationKey;
 use cynode_store::{Finder, Finding, FindingPlace, FindingStore, Store};
 
 use crate::world::{World, at};
@@ -17,7 +17,8 @@ fn finding(task: TaskId, message: &str) -> Finding {
         message: message.to_owned(),
         location: None,
         suggestion: None,
-        by: Finder { agent: Principal::PA, token: None, user: UserId::generate() },
+        by: Finder { author: FindingAuthor::Rule, token: None, user: UserId::generate() },
+        verification: None,
         created_at: at(1),
     }
 }
@@ -36,10 +37,11 @@ pub(crate) async fn a_finding_reads_back_as_it_was_written(store: Store) {
         location: Some("src/main.rs:7".to_owned()),
         suggestion: Some("ask".to_owned()),
         by: Finder {
-            agent: Principal::User,
+            author: FindingAuthor::Pa,
             token: Some(TokenId::generate()),
             user: UserId::generate(),
         },
+        verification: Some(VerificationKey { run: run.id, job: JobId::generate(), round: 1 }),
         ..finding(run.task, "whole")
     };
     for row in [finding(run.task, "bare"), whole] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cynode_domain::changes::{Changes, StateRecord};
 use cynode_domain::ids::{HolderId, JobId, TaskId};
 use cynode_domain::status::{RunStatus, TaskStatus};
+use cynode_domain::verification::VerificationStatus;
 use cynode_store::{
     Claim, Close, Effect, EventCursor, EventFilter, EventStore, Granted, Held, Lease, LeaseStore,
     Move, MoveStore, Moved, Store, TaskStore, Told, Versions, WorkflowStore,
@@ -50,7 +51,10 @@ fn last(lease: &Lease, sequence: i64, status: TaskStatus) -> Move {
     let run =
         if status == TaskStatus::Completed { RunStatus::Completed } else { RunStatus::Failed };
     let event = Told { kind: "task.closed", data: json!({ "status": status.as_str() }) };
-    let close = Close { task: status, run, summary: "All is done.".to_owned(), event };
+    let is_completed = status == TaskStatus::Completed;
+    let verification = is_completed.then_some(VerificationStatus::Unverified);
+    let close =
+        Close { task: status, run, summary: "All is done.".to_owned(), verification, event };
     Move { close: Some(close), ..whole(lease, sequence) }
 }
 
@@ -179,6 +183,7 @@ pub(crate) async fn the_last_move_ends_task_run_and_lease_together(store: Store)
         (task.status, task.summary.as_deref()),
         (TaskStatus::Completed, Some("All is done."))
     );
+    assert_eq!(task.verification, Some(VerificationStatus::Unverified));
     assert!(task.ended_at.is_some());
     let run = look!(world.store, tx => tx.run_of_task(lease.task).await).unwrap();
     assert_eq!(run.status, RunStatus::Completed);

@@ -175,12 +175,17 @@ impl RunCalls for Fake {
         self.moment(Moment::AfterVerify).await;
         let met = status == VerdictStatus::Pass;
         let code = if met { 0 } else { 3 };
-        let finding = if status == VerdictStatus::Unclear {
-            Finding { status: FindingStatus::Unclear, ..Finding::unchecked("it reads well") }
-        } else {
-            Finding::of("exit_code", met, format!("the command exited with code {code}"))
+        let unchecked = || Finding::unchecked("it is short (no model)");
+        let unclear =
+            || Finding { status: FindingStatus::Unclear, ..Finding::unchecked("it reads well") };
+        let open = match status {
+            VerdictStatus::Unclear => vec![unclear(), unchecked()],
+            VerdictStatus::Unverified => vec![unchecked()],
+            VerdictStatus::Pass | VerdictStatus::Fail => vec![],
         };
-        Ok(Verdict { status, findings: vec![finding], recommended_actions: vec![] }.into())
+        let ended = Finding::of("exit_code", met, format!("the command exited with code {code}"));
+        let findings = if open.is_empty() { vec![ended] } else { open };
+        Ok(Verdict { status, findings, recommended_actions: vec![] }.into())
     }
 
     async fn continuation(&self, body: &ContinueRun) -> Result<ContinuationView, CallError> {

@@ -1,0 +1,31 @@
+//! Laws of verdicts on steps.
+
+use cynode_domain::ids::JobId;
+use cynode_domain::verdict::{Finding, Verdict};
+use cynode_store::{StepVerdict, Store, VerdictStore};
+
+use crate::world::World;
+
+pub(crate) async fn the_newest_verdict_of_a_run_on_a_job_takes_the_place_of_the_one_before(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let (run, other) = (world.run("a").await, world.run("b").await);
+    let (first, second) = (JobId::generate(), JobId::generate());
+    let open = Verdict::of(vec![Finding::unchecked("it reads well")]);
+    let settled = open.clone().settled(true, "ada accepted it");
+    let row = |job, verdict: &Verdict| StepVerdict {
+        run: run.id,
+        job,
+        task: run.task,
+        verdict: verdict.clone(),
+    };
+    let strange = StepVerdict { run: other.id, task: other.task, ..row(first, &open) };
+    for row in [row(first, &open), row(second, &open), strange, row(first, &settled)] {
+        change!(world.store, tx => tx.verdict_put(&row).await);
+    }
+
+    let listed = look!(world.store, tx => tx.verdict_list(run.task).await);
+
+    assert_eq!(listed, [row(first, &settled), row(second, &open)]);
+}
