@@ -1,5 +1,7 @@
 //! `status` and `version`.
 
+use std::fmt::Write as _;
+
 use cynode_wire::health::{ManagerStatus, StatusView};
 use serde::Serialize;
 
@@ -31,6 +33,7 @@ pub(crate) fn version(global: &Global, out: Out) -> Result<(), Failure> {
 fn render(url: &str, status: &StatusView, look: Look) -> String {
     let ready =
         if status.ready { "yes".to_owned() } else { format!("no: {}", status.reasons.join("; ")) };
+    let quarantined = (status.quarantined_rows > 0).then(|| quarantined(status));
     let pairs = [
         ("gateway", Some(url.to_owned())),
         ("ready", Some(ready)),
@@ -40,8 +43,22 @@ fn render(url: &str, status: &StatusView, look: Look) -> String {
         ("active nodes", Some(status.active_nodes.to_string())),
         ("queued tasks", Some(status.queued_tasks.to_string())),
         ("running tasks", Some(status.running_tasks.to_string())),
+        ("quarantined rows", quarantined),
     ];
     table::pairs(&pairs, look)
+}
+
+/// Rows that cannot be read, and what to do about them.
+fn quarantined(status: &StatusView) -> String {
+    let mut text = format!(
+        "{}: they cannot be read and are left out; repair or delete them in the database, they are \
+         rechecked every 30 seconds",
+        status.quarantined_rows
+    );
+    for row in &status.quarantined {
+        let _ = write!(text, "\n{} {}: {}", row.table, row.key, row.reason);
+    }
+    text
 }
 
 const fn manager(status: ManagerStatus) -> &'static str {
@@ -69,9 +86,28 @@ mod tests {
             queued_tasks: 3,
             running_tasks: 1,
             project_manager: ManagerStatus::Away,
+            quarantined_rows: 0,
+            quarantined: vec![],
         };
 
         let look = Look { now: DateTime::UNIX_EPOCH, width: None };
         insta::assert_snapshot!(render("http://localhost:12080", &status, look));
+    }
+
+    #[test]
+    fn status_names_rows_that_cannot_be_read() {
+        let status: StatusView = serde_json::from_value(serde_json::json!({
+            "version": "0.1.0", "database": "sqlite", "ready": true, "reasons": [],
+            "active_nodes": 1, "queued_tasks": 0, "running_tasks": 0, "quarantined_rows": 2,
+            "quarantined": [{ "table": "tasks", "key": "t-1", "reason": "column options: missing field",
+                "first_seen_at": "2026-01-01T00:00:00Z" }],
+        }))
+        .unwrap();
+
+        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let text = render("http://localhost:12080", &status, look);
+
+        assert!(text.contains("2: they cannot be read"), "{text}");
+        assert!(text.contains("tasks t-1: column options: missing field"), "{text}");
     }
 }

@@ -18,6 +18,10 @@ pub struct Cli {
     /// Database: postgres://… or sqlite:PATH [default: cynode.db in the data directory]
     #[arg(long, value_name = "URL")]
     pub database_url: Option<String>,
+    /// Begin with an empty database although the data directory holds files of earlier tasks
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_new_database: bool,
     /// File with the token that runners present [default: runner.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub runner_token_file: Option<PathBuf>,

@@ -21,6 +21,8 @@ pub struct OrchestratorOptions {
     pub listen: String,
     /// Database; the embedded one in the data directory when absent.
     pub database_url: Option<String>,
+    /// Whether to begin with an empty database although files of earlier tasks are there.
+    pub allow_new_database: bool,
     /// File with the token that runners present.
     pub runner_token_file: Option<PathBuf>,
     /// File with the token that joining nodes present.
@@ -66,6 +68,7 @@ impl Default for OrchestratorOptions {
         Self {
             listen: "127.0.0.1:12080".to_owned(),
             database_url: None,
+            allow_new_database: false,
             runner_token_file: None,
             join_token_file: None,
             job_lease_ms: 60_000,

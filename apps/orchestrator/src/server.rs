@@ -19,7 +19,7 @@ use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{
-    Accounts, Artifacts, Blobs, Bootstrap, Events, Nodes, Placer, Projects, Signals, Store,
+    Accounts, Artifacts, Blobs, Bootstrap, Events, Health, Nodes, Placer, Projects, Signals, Store,
     Sweeper, Tasks, Workflow,
 };
 use cynode_runtime::clock::SharedClock;
@@ -76,10 +76,14 @@ impl Orchestrator {
             .create(data_dir)
             .with_context(|| format!("the data directory {} cannot be made", data_dir.display()))?;
         let url = options.database_url(data_dir);
+        refuse_lost_file(options, &url, data_dir).await?;
         let store = Store::open(&url).await.context("the database cannot be opened")?;
         let background = Background::new();
         let (mut services, sweeper, gateway) =
             assemble(&store, data_dir, &clock, (options, gateway), &background).await?;
+        if !services.accounts.is_bootstrapped().await? {
+            refuse_new_database(options, "it is empty", data_dir).await?;
+        }
         if services.accounts.bootstrap(data_dir).await? == Bootstrap::FirstRun {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
@@ -168,7 +172,7 @@ async fn assemble(
         data_dir,
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
-        artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
+        artifacts: Artifacts::new(store.clone(), clock.clone(), blobs.clone()),
         nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms)
             .placed_by(placer.clone()),
         placer: placer.clone(),
@@ -195,6 +199,7 @@ async fn assemble(
         tokens: service_tokens(options, data_dir)?,
         database: store.engine().as_str(),
         exporter: None,
+        health: Health::new(store.clone(), blobs, clock.clone()),
         administration: assembled.administration.clone(),
         chat: Chat::new(
             (store.clone(), clock.clone(), background.clone()),
@@ -208,6 +213,39 @@ async fn assemble(
         skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
+}
+
+/// A file of the embedded database that is gone is not made anew beside the content of the old one: that
+/// would look like a first start, and nobody would miss the tasks.
+async fn refuse_lost_file(
+    options: &OrchestratorOptions,
+    url: &str,
+    data_dir: &Path,
+) -> anyhow::Result<()> {
+    let Some(path) = Store::file_of(url) else { return Ok(()) };
+    let is_there = fs::metadata(&path).is_ok_and(|file| file.len() > 0);
+    if is_there {
+        return Ok(());
+    }
+    refuse_new_database(options, &format!("{} does not exist", path.display()), data_dir).await
+}
+
+/// Refuses to begin with an empty database where blobs of another one are.
+async fn refuse_new_database(
+    options: &OrchestratorOptions,
+    why: &str,
+    data_dir: &Path,
+) -> anyhow::Result<()> {
+    let blobs = data_dir.join("blobs");
+    if options.allow_new_database || Blobs::new(blobs.clone()).is_empty().await? {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "the database was lost or is another one: {why}, but {} holds files of earlier tasks. Restore the \
+         database from a backup or correct `database_url`. To begin with an empty database, start with \
+         `--allow-new-database` or set `allow_new_database = true` under [orchestrator] in cynode.toml",
+        blobs.display()
+    )
 }
 
 /// Others find the orchestrator by this file, also when the port was chosen by the system.

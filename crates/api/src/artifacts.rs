@@ -9,7 +9,6 @@ use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::problem::Problem;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use serde::Deserialize;
-use tokio_util::io::ReaderStream;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -59,5 +58,5 @@ async fn content(
         (CONTENT_DISPOSITION, "attachment".to_owned()),
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
     ];
-    Ok((headers, Body::from_stream(ReaderStream::new(file))).into_response())
+    Ok((headers, Body::from_stream(file)).into_response())
 }

@@ -69,6 +69,15 @@ impl From<cynode_ops::StoreError> for ApiError {
                     .caused_by(error)
             }
             E::NulCharacter => Self::new(Kind::Validation, error.to_string()),
+            E::Quarantined { ref table, ref key, ref column, .. } => {
+                // The reason may quote what is stored: it is for the log and for administrators.
+                let detail = format!(
+                    "row {key} of table {table} cannot be read: column {column} holds something this \
+                     version does not understand. It is quarantined: an administrator repairs or \
+                     deletes it in the database. `cynork status` lists such rows"
+                );
+                Self::new(Kind::Internal, detail).caused_by(error)
+            }
             error @ (E::Duplicate { .. }
             | E::Statement(_)
             | E::Unreadable { .. }
@@ -84,6 +93,9 @@ impl From<BlobError> for ApiError {
             BlobError::TooLarge { .. } => Self::new(Kind::TooLarge, error.to_string()),
             BlobError::CutOff => Self::new(Kind::Validation, error.to_string()),
             BlobError::Missing { .. } => Self::new(Kind::NotFound, error.to_string()),
+            BlobError::Damaged { .. } => {
+                Self::new(Kind::Internal, error.to_string()).caused_by(error)
+            }
             BlobError::Disk(_) => Self::internal(error),
         }
     }
@@ -148,6 +160,7 @@ impl From<TaskError> for ApiError {
             E::NotFound(_) => Self::new(Kind::NotFound, detail),
             E::Invalid(faults) => Self::invalid(faults),
             E::Closed { .. }
+            | E::KeyReused { .. }
             | E::DeadDependency { .. }
             | E::Cycle { .. }
             | E::Started

@@ -15,7 +15,7 @@ use cynode_wire::nodes::{
 };
 use cynode_wire::problem::Problem;
 use http::StatusCode;
-use tokio_util::io::ReaderStream;
+use http::header::CONTENT_LENGTH;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
@@ -164,6 +164,8 @@ async fn attachment(
     Node(node): Node,
     Segment((job, name)): Segment<(JobId, String)>,
 ) -> Result<Response, ApiError> {
-    let file = artifacts.open_attachment(&node, job, &name).await?;
-    Ok(RawBody::from_stream(ReaderStream::new(file)).into_response())
+    let (attachment, content) = artifacts.open_attachment(&node, job, &name).await?;
+    // A damaged attachment ends early: its length tells the node so.
+    let length = [(CONTENT_LENGTH, attachment.size_bytes.to_string())];
+    Ok((length, RawBody::from_stream(content)).into_response())
 }

@@ -12,7 +12,7 @@ use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
 use cynode_ops::skills::Skills;
-use cynode_ops::{Accounts, Artifacts, Events, Nodes, Projects, Tasks, Workflow};
+use cynode_ops::{Accounts, Artifacts, Events, Health, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use http::StatusCode;
 use http::request::Parts;
@@ -60,6 +60,8 @@ pub struct Services {
     pub events: Events,
     /// Chat.
     pub chat: Chat,
+    /// Whether state can be written and read.
+    pub health: Health,
     /// What the MCP gateway decides and records by.
     pub administration: Administration,
     /// What calls to models go through.
@@ -135,6 +137,7 @@ fn overview(services: &Services) -> Overview {
         nodes: services.nodes.clone(),
         workflow: services.workflow.clone(),
         chat: services.chat.clone(),
+        health: services.health.clone(),
         database: services.database,
         version: env!("CARGO_PKG_VERSION"),
         exporter: services.exporter.clone(),

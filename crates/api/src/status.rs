@@ -5,9 +5,9 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router};
 use cynode_domain::status::TaskStatus;
 use cynode_ops::chat::Chat;
-use cynode_ops::{Nodes, Tasks, Workflow};
+use cynode_ops::{Health, Nodes, QuarantinedRow, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
-use cynode_wire::health::{ReadyView, StatusView};
+use cynode_wire::health::{QuarantinedRowView, ReadyView, StatusView};
 use cynode_wire::problem::Problem;
 use http::header::{ACCEPT, CONTENT_SECURITY_POLICY};
 use http::{HeaderMap, StatusCode};
@@ -37,6 +37,9 @@ const HOME_PAGE: &str = "\
 </html>
 ";
 
+/// How many rows that cannot be read a status names.
+const QUARANTINED_SHOWN: u32 = 20;
+
 /// What health and status look at.
 #[derive(Clone)]
 pub(crate) struct Overview {
@@ -44,6 +47,7 @@ pub(crate) struct Overview {
     pub(crate) nodes: Nodes,
     pub(crate) workflow: Workflow,
     pub(crate) chat: Chat,
+    pub(crate) health: Health,
     pub(crate) database: &'static str,
     pub(crate) version: &'static str,
     pub(crate) exporter: Option<Exporter>,
@@ -72,11 +76,30 @@ impl Overview {
             Ok(_) => {}
             Err(_) => reasons.push("the database does not answer".to_owned()),
         }
+        reasons.extend(self.health.write_fault().await);
         if !self.workflow.has_runner() {
             reasons.push("no workflow runner is connected: start `cynode-runner`".to_owned());
         }
         reasons
     }
+
+    async fn warnings(&self) -> Vec<String> {
+        let number = self.quarantined_rows().await;
+        let rows = if number == 1 { "row" } else { "rows" };
+        let warning =
+            format!("{number} stored {rows} cannot be read and are left out: run `cynork status`");
+        if number > 0 { vec![warning] } else { vec![] }
+    }
+
+    /// How many rows cannot be read. A database that does not answer is reported elsewhere.
+    async fn quarantined_rows(&self) -> i64 {
+        self.health.quarantined(0).await.map_or(0, |quarantined| quarantined.number)
+    }
+}
+
+fn row_view(row: QuarantinedRow) -> QuarantinedRowView {
+    let QuarantinedRow { table, key, reason, first_seen_at } = row;
+    QuarantinedRowView { table, key, reason, first_seen_at }
 }
 
 /// What there is at this address: a page with links for browsers, the same in plain text for others.
@@ -94,19 +117,28 @@ async fn home(headers: HeaderMap) -> Response {
 
 async fn ready(State(overview): State<Overview>) -> Response {
     let reasons = overview.reasons().await;
-    let view = ReadyView { ready: reasons.is_empty(), reasons };
+    let warnings = overview.warnings().await;
+    let view = ReadyView { ready: reasons.is_empty(), reasons, warnings };
     let status = if view.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(view)).into_response()
 }
 
 async fn metrics(State(overview): State<Overview>) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 of them")]
+    metrics::gauge!("cynode_quarantined_rows").set(overview.quarantined_rows().await as f64);
     overview.exporter.map(|exporter| exporter.render()).unwrap_or_default()
 }
 
 /// Version, readiness and what is going on.
 #[utoipa::path(get, path = "/v1/status", tag = "status",
     responses((status = 200, body = StatusView), (status = "4XX", body = Problem)))]
-async fn status(State(overview): State<Overview>, _: User) -> Result<Json<StatusView>, ApiError> {
+async fn status(
+    State(overview): State<Overview>,
+    User(caller): User,
+) -> Result<Json<StatusView>, ApiError> {
+    // A reason may quote what a row holds.
+    let shown = if caller.is_admin { QUARANTINED_SHOWN } else { 0 };
+    let quarantined = overview.health.quarantined(shown).await?;
     let reasons = overview.reasons().await;
     Ok(Json(StatusView {
         version: overview.version.to_owned(),
@@ -117,5 +149,7 @@ async fn status(State(overview): State<Overview>, _: User) -> Result<Json<Status
         queued_tasks: overview.tasks.count(TaskStatus::Pending).await?,
         running_tasks: overview.tasks.count(TaskStatus::Running).await?,
         project_manager: overview.chat.manager_status().await,
+        quarantined_rows: quarantined.number,
+        quarantined: quarantined.rows.into_iter().map(row_view).collect(),
     }))
 }

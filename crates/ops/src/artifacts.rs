@@ -6,11 +6,12 @@ use bytes::Bytes;
 use cynode_domain::ids::{ArtifactId, IncarnationId, JobId};
 use cynode_domain::status::JobStatus;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Artifact, ArtifactStore, Job, JobStore, Store};
+use cynode_store::{Artifact, ArtifactStore, Job, JobStore, QuarantineStore, Store};
 use cynode_wire::artifacts::ArtifactView;
 use futures_util::Stream;
-use tokio::fs::File;
+use tracing::warn;
 
+use crate::blobs::{BlobContent, Stored, Verdict};
 use crate::tasks::{self, TaskError};
 use crate::{BlobError, Blobs, Caller, NodeCaller};
 
@@ -19,6 +20,8 @@ pub(crate) const OUTPUT: &str = "output";
 /// The kind of files that came with the task.
 pub(crate) const ATTACHMENT: &str = "attachment";
 
+/// What damaged content is recorded under.
+const BLOBS: &str = "blobs";
 const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_PATH_BYTES: usize = 1024;
 
@@ -84,7 +87,7 @@ impl Artifacts {
         caller: &Caller,
         task: &str,
         path: &str,
-    ) -> Result<(ArtifactView, File), ArtifactError> {
+    ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
         let (caller, task, wanted) = (caller.clone(), task.to_owned(), path.to_owned());
         let found = self
             .store
@@ -100,8 +103,8 @@ impl Artifacts {
             })
             .await?;
         let found = found.ok_or_else(|| ArtifactError::NotFound(path.to_owned()))?;
-        let file = self.blobs.open(&found.sha256).await?;
-        Ok((view(found), file))
+        let content = self.content(&found).await?;
+        Ok((view(found), content))
     }
 
     /// Stores a file that a node's job left behind. The newest content at a path stays.
@@ -145,7 +148,7 @@ impl Artifacts {
         node: &NodeCaller,
         job: JobId,
         name: &str,
-    ) -> Result<File, ArtifactError> {
+    ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
         let task = self.open_job(node, job).await?.asked.task;
         let wanted = name.to_owned();
         let found = self
@@ -157,7 +160,18 @@ impl Artifacts {
             })
             .await?;
         let found = found.ok_or_else(|| ArtifactError::NotFound(name.to_owned()))?;
-        Ok(self.blobs.open(&found.sha256).await?)
+        let content = self.content(&found).await?;
+        Ok((view(found), content))
+    }
+
+    /// The content of a file. Damage is put on record, and taken off again by a reader who finds the
+    /// content whole.
+    async fn content(&self, artifact: &Artifact) -> Result<BlobContent, ArtifactError> {
+        let Artifact { sha256, size_bytes, .. } = artifact;
+        let (store, key) = (self.store.clone(), sha256.clone());
+        let verdict: Verdict = Box::new(move |fault| Box::pin(note(store, key, fault)));
+        let stored = Stored { sha256: sha256.clone(), size_bytes: *size_bytes };
+        Ok(self.blobs.open(stored, verdict).await?)
     }
 
     async fn open_job(&self, node: &NodeCaller, job: JobId) -> Result<Job, ArtifactError> {
@@ -167,6 +181,33 @@ impl Artifacts {
             .read(move |tx| Box::pin(async move { Ok::<_, ArtifactError>(tx.job_get(job).await?) }))
             .await?;
         is_open(found, process, job)
+    }
+}
+
+/// Keeps the record of damaged content up to date.
+async fn note(store: Store, sha256: String, fault: Option<String>) {
+    let read = sha256.clone();
+    let known =
+        store.read(move |tx| Box::pin(async move { tx.quarantine_has(BLOBS, &read).await })).await;
+    let noted = match (known, fault) {
+        (Ok(false), Some(fault)) => {
+            store
+                .write(move |tx| {
+                    Box::pin(async move { tx.quarantine_add(BLOBS, &sha256, &fault).await })
+                })
+                .await
+        }
+        (Ok(true), None) => {
+            store
+                .write(move |tx| {
+                    Box::pin(async move { tx.quarantine_remove(BLOBS, &sha256).await })
+                })
+                .await
+        }
+        (known, _) => known,
+    };
+    if let Err(error) = noted {
+        warn!(error = &error as &dyn std::error::Error, "damaged blob not recorded");
     }
 }
 

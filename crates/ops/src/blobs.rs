@@ -3,6 +3,8 @@
 //! A blob is written beside its place, synced, and renamed into it: a crash leaves either the
 //! whole blob or a stray temporary file, never half a blob under a name.
 
+mod verified;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,14 @@ use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::fs;
 use tokio::io::AsyncWriteExt;
+
+pub use self::verified::BlobContent;
+pub(crate) use self::verified::{Stored, Verdict};
+
+/// Where content is until it is complete.
+const INCOMING: &str = "incoming";
+/// What a probe writes.
+const PROBE_BYTES: usize = 8 * 1024;
 
 /// Why content was not stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +43,16 @@ pub enum BlobError {
     Missing {
         /// The SHA-256 of the content.
         sha256: String,
+    },
+    /// The content is not, or no longer, what was stored.
+    #[error(
+        "the stored content {sha256} is damaged: {what}. Restore it from a backup, or store the file again"
+    )]
+    Damaged {
+        /// The SHA-256 of what was stored.
+        sha256: String,
+        /// What is wrong with it.
+        what: String,
     },
     /// The disk said no.
     #[error("the disk refused")]
@@ -76,7 +96,7 @@ impl Blobs {
         content: impl Stream<Item = Result<Bytes, E>>,
         max_bytes: u64,
     ) -> Result<Blob, BlobError> {
-        let incoming = self.directory.join("incoming");
+        let incoming = self.directory.join(INCOMING);
         private_dir(&incoming).await?;
         let temporary = Temporary(incoming.join(ArtifactId::generate().to_string()));
         self.write(&temporary.0, content, max_bytes).await
@@ -112,12 +132,32 @@ impl Blobs {
         Ok(Blob { sha256, size_bytes: i64::try_from(size).unwrap_or(i64::MAX) })
     }
 
-    /// Opens a blob for reading.
-    pub(crate) async fn open(&self, sha256: &str) -> Result<fs::File, BlobError> {
-        fs::File::open(self.place(sha256)).await.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => BlobError::Missing { sha256: sha256.to_owned() },
-            _ => BlobError::Disk(error),
-        })
+    /// Fails if content cannot be stored.
+    pub(crate) async fn probe(&self) -> Result<(), BlobError> {
+        let incoming = self.directory.join(INCOMING);
+        private_dir(&incoming).await?;
+        let temporary = Temporary(incoming.join(ArtifactId::generate().to_string()));
+        let mut file = fs::File::create_new(&temporary.0).await?;
+        file.write_all(&[0; PROBE_BYTES]).await?;
+        file.flush().await?;
+        Ok(())
+    }
+
+    /// Whether anything is stored.
+    pub async fn is_empty(&self) -> io::Result<bool> {
+        let mut groups = match fs::read_dir(&self.directory).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            groups => groups?,
+        };
+        while let Some(group) = groups.next_entry().await? {
+            if group.file_name() != INCOMING
+                && group.file_type().await?.is_dir()
+                && fs::read_dir(group.path()).await?.next_entry().await?.is_some()
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn place(&self, sha256: &str) -> PathBuf {
@@ -137,8 +177,7 @@ mod tests {
     use std::convert::Infallible;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use futures_util::stream;
-    use tokio::io::AsyncReadExt;
+    use futures_util::{TryStreamExt as _, stream};
 
     use super::*;
 
@@ -153,9 +192,58 @@ mod tests {
 
         let blob = blobs.put(pieces(&["hel", "lo"]), 10).await.unwrap();
 
-        let mut text = String::new();
-        blobs.open(&blob.sha256).await.unwrap().read_to_string(&mut text).await.unwrap();
-        assert_eq!((text.as_str(), blob.size_bytes), ("hello", 5));
+        let (text, verdict) = read(&blobs, &blob).await;
+        assert_eq!((text.unwrap().as_str(), blob.size_bytes), ("hello", 5));
+        assert_eq!(verdict, Some(None));
+    }
+
+    /// Reads a blob; and what was said of it, if anything.
+    async fn read(blobs: &Blobs, blob: &Blob) -> (Result<String, String>, Option<Option<String>>) {
+        let said = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let says = std::sync::Arc::clone(&said);
+        let verdict: Verdict =
+            Box::new(move |fault| Box::pin(async move { *says.lock().unwrap() = Some(fault) }));
+        let stored = Stored { sha256: blob.sha256.clone(), size_bytes: blob.size_bytes };
+        let text = match blobs.open(stored, verdict).await {
+            Ok(content) => {
+                let all = content.try_fold(vec![], async |mut all, piece| {
+                    all.extend(piece);
+                    Ok(all)
+                });
+                all.await.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let said = said.lock().unwrap().clone();
+        (text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), said)
+    }
+
+    #[tokio::test]
+    async fn damaged_content_is_never_given_out_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().to_owned());
+        let long: &'static str = Box::leak("x".repeat(3 * 1024 * 1024).into_boxed_str());
+        for content in ["hello", long] {
+            let blob = blobs.put(pieces(&[content]), 10 * 1024 * 1024).await.unwrap();
+            let file = blobs.place(&blob.sha256);
+            let mut changed = content.as_bytes().to_vec();
+            *changed.last_mut().unwrap() ^= 1;
+            for (damage, what) in [
+                (Some(changed.as_slice()), "changed"),
+                (Some(&b"he"[..]), "instead of"),
+                (None, "missing"),
+            ] {
+                match damage {
+                    Some(damage) => std::fs::write(&file, damage).unwrap(),
+                    None => std::fs::remove_file(&file).unwrap(),
+                }
+
+                let (refused, verdict) = read(&blobs, &blob).await;
+
+                assert!(refused.as_ref().is_err_and(|text| text.contains(what)), "{what}");
+                assert!(verdict.flatten().is_some_and(|fault| fault.contains(what)), "{what}");
+            }
+        }
     }
 
     #[tokio::test]

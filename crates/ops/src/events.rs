@@ -111,21 +111,19 @@ impl Subscription {
     async fn fetch(&mut self) -> Result<(), EventError> {
         let (cursor, filter, now) = (self.cursor, self.filter, self.clock.now());
         let credential = self.credential.clone();
-        let events = self
+        let page = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
                     if credential.owner(tx, now).await?.is_none() {
                         return Err(EventError::BadToken);
                     }
-                    Ok(tx.event_list(cursor, filter, BATCH).await?)
+                    Ok(tx.event_page(cursor, filter, BATCH).await?)
                 })
             })
             .await?;
-        for event in events {
-            self.cursor = event.cursor;
-            self.ready.push_back(view(event));
-        }
+        self.cursor = page.cursor;
+        self.ready.extend(page.events.into_iter().map(view));
         Ok(())
     }
 }

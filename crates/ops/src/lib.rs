@@ -25,6 +25,7 @@ mod events;
 pub mod findings;
 pub mod groups;
 pub mod handoff;
+mod health;
 pub mod inbox;
 pub mod memory;
 mod messages;
@@ -51,9 +52,10 @@ mod workflow;
 
 pub use accounts::{AccountError, Accounts, Bootstrap, Origin};
 pub use artifacts::{ArtifactError, Artifacts};
-pub use blobs::{BlobError, Blobs};
+pub use blobs::{BlobContent, BlobError, Blobs};
 pub use caller::{Caller, NodeCaller};
 pub use events::{EventError, Events, Subscription};
+pub use health::{Health, Quarantined};
 pub use messages::{MessageError, Messages};
 pub use nodes::{NodeError, Nodes, Placer};
 pub use paging::BadCursor;
@@ -67,5 +69,7 @@ pub use workflow::{Workflow, WorkflowError, analyst};
 
 /// Why the database did not do as asked, for edges to explain.
 pub use cynode_store::Error as StoreError;
+/// A row that cannot be read, for edges to show.
+pub use cynode_store::QuarantinedRow;
 /// The database, for the process that opens it.
 pub use cynode_store::Store;

@@ -172,8 +172,14 @@ async fn record(
 /// Writes the rules of a new installation, once: each role may call what its allowlist names and
 /// what stays inside the installation. True if they were written.
 pub(crate) async fn seed(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode_store::Error> {
-    if tx.setting_lock(SEEDED).await?.is_some() {
-        return Ok(false);
+    match tx.setting_lock(SEEDED).await {
+        // It is there, whatever it holds.
+        Err(error) if error.is_unreadable() => return Ok(false),
+        found => {
+            if found?.is_some() {
+                return Ok(false);
+            }
+        }
     }
     let mark = Setting {
         key: SEEDED.to_owned(),

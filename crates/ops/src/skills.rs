@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::SkillId;
 use cynode_domain::skill::{Hostile, SYSTEM_SKILL, SkillScope};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Skill, SkillFilter, SkillStore, Store, Tx};
+use cynode_store::{Skill, SkillFilter, SkillStore, Store, Tx, UserStore};
 use cynode_wire::page::Page;
 use cynode_wire::skills::{SkillContentView, SkillQuery, SkillView};
 use sha2::{Digest, Sha256};
@@ -71,7 +71,13 @@ impl Skills {
             .write(move |tx| {
                 Box::pin(async move {
                     let new = of_release(now);
-                    match tx.skill_get(new.id).await? {
+                    tx.startup_lock().await?;
+                    let known = match tx.skill_get(new.id).await {
+                        // It may be an administrator's; without it everything else starts.
+                        Err(error) if error.is_unreadable() => return Ok(()),
+                        known => known?,
+                    };
+                    match known {
                         None => tx.skill_insert(&new).await?,
                         // An administrator's text stays.
                         Some(old) if old.updated_by.is_some() => {}

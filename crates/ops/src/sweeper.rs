@@ -12,7 +12,8 @@ use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
-    AgentTokenStore, Job, JobStore, MemoryStore, NodeStore, SettingStore, Store, Tx, WorkflowStore,
+    AgentTokenStore, Job, JobStore, MemoryStore, NodeStore, QuarantineStore, SettingStore, Store,
+    Tx, WorkflowStore,
 };
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::json;
@@ -81,10 +82,15 @@ impl Sweeper {
                     warn!(error = &error as &dyn std::error::Error, "a sweep failed");
                 }
             }
-            if sweep % UNBLOCK_EVERY == 0
-                && let Err(error) = self.unblock().await
-            {
-                warn!(error = &error as &dyn std::error::Error, "waiting runs were not looked at");
+            if sweep % UNBLOCK_EVERY == 0 {
+                if let Err(error) = self.unblock().await {
+                    let error = &error as &dyn std::error::Error;
+                    warn!(error, "waiting runs were not looked at");
+                }
+                if let Err(error) = self.recheck_quarantine().await {
+                    let error = &error as &dyn std::error::Error;
+                    warn!(error, "quarantined rows not rechecked");
+                }
             }
         }
     }
@@ -120,6 +126,20 @@ impl Sweeper {
             self.signals.send(Topic::Runs);
         }
         Ok(())
+    }
+
+    /// Releases quarantined rows that were repaired or deleted, and wakes those who wait for them; how
+    /// many there were.
+    pub async fn recheck_quarantine(&self) -> Result<u64, NodeError> {
+        let released = self
+            .store
+            .write(|tx| Box::pin(async move { Ok::<_, NodeError>(tx.quarantine_recheck().await?) }))
+            .await?;
+        if released > 0 {
+            self.signals.send(Topic::Runs);
+            self.signals.send(Topic::Policy);
+        }
+        Ok(released)
     }
 
     /// One sweep.

@@ -13,13 +13,13 @@ pub(crate) mod start;
 mod update;
 
 use cynode_domain::criteria::Weakening;
-use cynode_domain::ids::TaskId;
+use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::name::kept_spelling;
 use cynode_domain::status::{NodeStatus, ShownTaskStatus, TaskStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
-    JobStore, NewEvent, NodeStore, PlacementStore, QuestionStore, Store, Task, TaskStore, Tx,
-    WorkflowStore,
+    JobStore, NewEvent, NewTask, NodeStore, PlacementStore, QuestionStore, Store, Task, TaskStore,
+    Tx, WorkflowStore,
 };
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TaskView;
@@ -40,6 +40,17 @@ pub enum TaskError {
     /// The request breaks rules; every one of them is named.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
+    /// An earlier request with the same idempotency key asked for something else.
+    #[error(
+        "idempotency key \"{key}\" was used for another request, which made task \"{name}\": send the \
+         request under a new key, or repeat the first one unchanged"
+    )]
+    KeyReused {
+        /// The key.
+        key: String,
+        /// The task of the earlier request.
+        name: String,
+    },
     /// The task is closed, and stays as it is.
     #[error("the task is {status} already")]
     Closed {
@@ -128,11 +139,22 @@ async fn lock(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
 
 /// An event about a task, for everybody who may see the task.
 pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
+    let NewTask { id, created_by, project, .. } = task.asked;
+    event_of(id, (created_by, project), kind, data)
+}
+
+/// As [`event`], for a task of which only the creator and the project are known.
+pub(crate) fn event_of(
+    task: TaskId,
+    (owner, project): (UserId, ProjectId),
+    kind: &'static str,
+    data: Value,
+) -> NewEvent {
     NewEvent {
         kind,
-        owner: Some(task.asked.created_by),
-        project: Some(task.asked.project),
-        task: Some(task.asked.id),
+        owner: Some(owner),
+        project: Some(project),
+        task: Some(task),
         run: None,
         job: None,
         data,

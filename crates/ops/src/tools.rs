@@ -125,7 +125,7 @@ async fn load(tx: &mut Tx) -> Result<RegistryState, ToolError> {
     let mut tools = tx.tool_list().await?;
     tools.retain(|tool| tool.present);
     let servers = tx.server_list().await?;
-    let rules = tx.rule_list().await?.into_iter().map(|stored| stored.rule).collect();
+    let rules = tx.rule_list_enforced().await?;
     let settings = tx.setting_list("", None, u32::MAX).await?;
     let settings = settings.into_iter().map(|setting| (setting.key, setting.value)).collect();
     Ok(RegistryState { revision, tools, servers, rules, settings })

@@ -80,7 +80,7 @@ impl Readiness {
     /// What `/readyz` answers.
     pub fn view(&self) -> ReadyView {
         let reasons = self.reasons.read().unwrap_or_else(PoisonError::into_inner).clone();
-        ReadyView { ready: reasons.is_empty(), reasons }
+        ReadyView { ready: reasons.is_empty(), reasons, warnings: vec![] }
     }
 
     fn set(&self, reasons: Vec<String>) {

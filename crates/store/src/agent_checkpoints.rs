@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What an agent has done and what is left.
@@ -91,12 +92,12 @@ impl AgentCheckpointStore for Tx {
     ) -> Result<Vec<AgentCheckpoint>, Error> {
         let sql = "SELECT * FROM agent_checkpoints WHERE task_id = $1 AND role = $2
                    ORDER BY id DESC LIMIT $3";
-        let rows = self.rows(sql, params![task, role.as_str(), limit]).await?;
-        rows.iter().map(checkpoint).collect()
+        self.page(&tables::AGENT_CHECKPOINTS, sql, params![task, role.as_str(), limit], checkpoint)
+            .await
     }
 }
 
-fn checkpoint(row: &Row) -> Result<AgentCheckpoint, Error> {
+pub(crate) fn checkpoint(row: &Row) -> Result<AgentCheckpoint, Error> {
     Ok(AgentCheckpoint {
         id: row.id("id")?,
         task: row.id("task_id")?,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A message as it was sent.
@@ -156,7 +157,7 @@ impl MessageStore for Tx {
 
     async fn message_get(&mut self, id: MessageId) -> Result<Option<Message>, Error> {
         let sql = "SELECT * FROM agent_messages WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(message).transpose()
+        self.one(&tables::AGENT_MESSAGES, sql, params![id], message).await
     }
 
     async fn message_by_key(
@@ -167,7 +168,7 @@ impl MessageStore for Tx {
     ) -> Result<Option<Message>, Error> {
         let sql = "SELECT * FROM agent_messages
                    WHERE task_id = $1 AND sender = $2 AND idempotency_key = $3";
-        self.row(sql, params![task, sender, key]).await?.as_ref().map(message).transpose()
+        self.one(&tables::AGENT_MESSAGES, sql, params![task, sender, key], message).await
     }
 
     async fn message_list(&mut self, filter: &MessageFilter) -> Result<Vec<Message>, Error> {
@@ -200,7 +201,7 @@ impl MessageStore for Tx {
             filter.beyond,
             filter.limit,
         ];
-        self.rows(&sql, params).await?.iter().map(message).collect()
+        self.page(&tables::AGENT_MESSAGES, &sql, params, message).await
     }
 
     async fn message_pending(
@@ -212,7 +213,7 @@ impl MessageStore for Tx {
         let sql = "SELECT * FROM agent_messages WHERE task_id = $1 AND recipient = $2
                    AND acknowledged_at IS NULL AND kind = 'instruction'
                    ORDER BY CASE WHEN delivered_at IS NULL THEN 0 ELSE 1 END, id LIMIT $3";
-        self.rows(sql, params![task, role, limit]).await?.iter().map(message).collect()
+        self.page(&tables::AGENT_MESSAGES, sql, params![task, role, limit], message).await
     }
 
     async fn message_count_to(&mut self, task: TaskId, recipient: &str) -> Result<i64, Error> {

@@ -10,6 +10,7 @@ use cynode_domain::verification::VerificationKey;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What a token is bound to.
@@ -126,12 +127,12 @@ impl AgentTokenStore for Tx {
 
     async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error> {
         let sql = "SELECT * FROM agent_tokens WHERE token_hash = $1";
-        self.row(sql, params![hash]).await?.as_ref().map(token).transpose()
+        self.one(&tables::AGENT_TOKENS, sql, params![hash], token).await
     }
 
     async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error> {
         let sql = "SELECT * FROM agent_tokens WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(token).transpose()
+        self.one(&tables::AGENT_TOKENS, sql, params![id], token).await
     }
 
     async fn agent_token_list(
@@ -144,7 +145,7 @@ impl AgentTokenStore for Tx {
                    WHERE ($1 /*pg ::uuid */ IS NULL OR user_id = $1)
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![user, before, limit]).await?.iter().map(token).collect()
+        self.page(&tables::AGENT_TOKENS, sql, params![user, before, limit], token).await
     }
 
     async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error> {
@@ -164,7 +165,7 @@ impl AgentTokenStore for Tx {
     }
 }
 
-fn token(row: &Row) -> Result<AgentToken, Error> {
+pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
     Ok(AgentToken {
         id: row.id("id")?,
         hash: row.get("token_hash")?,

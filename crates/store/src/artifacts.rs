@@ -6,6 +6,7 @@ use cynode_domain::ids::{ArtifactId, JobId, RunId, TaskId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A file that belongs to a task.
@@ -117,7 +118,7 @@ impl ArtifactStore for Tx {
 
     async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error> {
         let sql = "SELECT * FROM task_artifacts WHERE task_id = $1 ORDER BY kind, path";
-        self.rows(sql, params![task]).await?.iter().map(artifact).collect()
+        self.list(&tables::ARTIFACTS, sql, params![task], artifact).await
     }
 
     async fn artifact_get(
@@ -127,7 +128,7 @@ impl ArtifactStore for Tx {
         path: &str,
     ) -> Result<Option<Artifact>, Error> {
         let sql = "SELECT * FROM task_artifacts WHERE task_id = $1 AND kind = $2 AND path = $3";
-        self.row(sql, params![task, kind, path]).await?.as_ref().map(artifact).transpose()
+        self.one(&tables::ARTIFACTS, sql, params![task, kind, path], artifact).await
     }
 
     async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error> {
@@ -159,7 +160,7 @@ fn output(row: &Row) -> Result<JobOutput, Error> {
     })
 }
 
-fn artifact(row: &Row) -> Result<Artifact, Error> {
+pub(crate) fn artifact(row: &Row) -> Result<Artifact, Error> {
     Ok(Artifact {
         id: row.id("id")?,
         task: row.id("task_id")?,

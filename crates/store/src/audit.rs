@@ -16,6 +16,8 @@ use cynode_domain::ids::{CallId, ChainId, GroupId, ProjectId, TaskId, TokenId, U
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 
 use self::chain::{ChainHead, Sealed};
+pub(crate) use self::rows::stored_call;
+pub(crate) use self::sql::STORED_CALL;
 use crate::agent_tokens::Binding;
 use crate::{Error, Tx};
 

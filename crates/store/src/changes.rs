@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// One change.
@@ -89,8 +90,7 @@ impl ChangeStore for Tx {
                    AND key = $3 AND ($4 /*pg ::uuid */ IS NULL OR id < $4)
                    ORDER BY id DESC LIMIT $5";
         let params = params![scope.kind().as_str(), scope.id(), key, before, limit];
-        let rows = self.rows(sql, params).await?;
-        rows.iter().map(|row| of_value(row, "preference")).collect()
+        self.page(&tables::PREFERENCE_CHANGES, sql, params, of_preference).await
     }
 
     async fn setting_changes(
@@ -101,8 +101,8 @@ impl ChangeStore for Tx {
     ) -> Result<Vec<Change>, Error> {
         let sql = "SELECT * FROM system_settings_audit_log WHERE key = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        let rows = self.rows(sql, params![key, before, limit]).await?;
-        rows.iter().map(|row| of_value(row, "setting")).collect()
+        let params = params![key, before, limit];
+        self.page(&tables::SETTING_CHANGES, sql, params, of_setting).await
     }
 
     async fn access_changes(
@@ -123,8 +123,16 @@ impl ChangeStore for Tx {
             before,
             limit,
         ];
-        self.rows(sql, params).await?.iter().map(of_access).collect()
+        self.page(&tables::ACCESS_CHANGES, sql, params, of_access).await
     }
+}
+
+pub(crate) fn of_preference(row: &Row) -> Result<Change, Error> {
+    of_value(row, "preference")
+}
+
+pub(crate) fn of_setting(row: &Row) -> Result<Change, Error> {
+    of_value(row, "setting")
 }
 
 /// A change of something that has a value.
@@ -149,7 +157,7 @@ fn of_value(row: &Row, kind: &str) -> Result<Change, Error> {
     })
 }
 
-fn of_access(row: &Row) -> Result<Change, Error> {
+pub(crate) fn of_access(row: &Row) -> Result<Change, Error> {
     let unreadable = |error: uuid::Error| Error::unreadable("subject_id", error.to_string());
     let by = match (row.get::<String>("subject_type")?, row.get::<Option<String>>("subject_id")?) {
         (kind, Some(id)) if kind == "user" => Some(Uuid::parse_str(&id).map_err(unreadable)?),

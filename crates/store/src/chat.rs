@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::column::Row;
 use crate::many::Inserts;
 use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A conversation of a user in a project.
@@ -114,7 +115,7 @@ pub trait ThreadStore {
 }
 
 /// The columns of a thread, with the time of its newest message.
-const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messages m
+pub(crate) const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messages m
                       WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
                       AS updated_at FROM chat_threads t";
 
@@ -159,7 +160,7 @@ impl ThreadStore for Tx {
 
     async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error> {
         let sql = format!("{THREAD} WHERE t.id = $1");
-        self.row(&sql, params![id]).await?.as_ref().map(thread).transpose()
+        self.one(&tables::THREADS, &sql, params![id], thread).await
     }
 
     async fn thread_latest(
@@ -170,7 +171,7 @@ impl ThreadStore for Tx {
         let sql = format!(
             "{THREAD} WHERE t.user_id = $1 AND t.project_id = $2 ORDER BY t.number DESC LIMIT 1"
         );
-        self.row(&sql, params![user, project]).await?.as_ref().map(thread).transpose()
+        self.one(&tables::THREADS, &sql, params![user, project], thread).await
     }
 
     async fn thread_at_home(&mut self, user: UserId) -> Result<Option<Home>, Error> {
@@ -213,7 +214,7 @@ impl ThreadStore for Tx {
              ORDER BY t.id DESC LIMIT $4"
         );
         let params = params![user, project, before, limit];
-        self.rows(&sql, params).await?.iter().map(thread).collect()
+        self.page(&tables::THREADS, &sql, params, thread).await
     }
 
     async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error> {
@@ -226,7 +227,10 @@ impl ThreadStore for Tx {
         limit: u32,
     ) -> Result<Vec<ThreadMessage>, Error> {
         let sql = "SELECT * FROM chat_messages WHERE thread_id = $1 ORDER BY id DESC LIMIT $2";
-        self.rows(sql, params![thread, limit]).await?.iter().rev().map(message).collect()
+        let params = params![thread, limit];
+        let mut tail = self.page(&tables::CHAT_MESSAGES, sql, params, message).await?;
+        tail.reverse();
+        Ok(tail)
     }
 
     async fn thread_turn(
@@ -237,7 +241,7 @@ impl ThreadStore for Tx {
     ) -> Result<Vec<ThreadMessage>, Error> {
         let sql = "SELECT * FROM chat_messages WHERE thread_id = $1 AND turn_id = $2
                    ORDER BY id LIMIT $3";
-        self.rows(sql, params![thread, turn, limit]).await?.iter().map(message).collect()
+        self.page(&tables::CHAT_MESSAGES, sql, params![thread, turn, limit], message).await
     }
 
     async fn thread_messages(
@@ -248,11 +252,11 @@ impl ThreadStore for Tx {
     ) -> Result<Vec<ThreadMessage>, Error> {
         let sql = "SELECT * FROM chat_messages WHERE thread_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id > $2) ORDER BY id LIMIT $3";
-        self.rows(sql, params![thread, after, limit]).await?.iter().map(message).collect()
+        self.page(&tables::CHAT_MESSAGES, sql, params![thread, after, limit], message).await
     }
 }
 
-fn thread(row: &Row) -> Result<Thread, Error> {
+pub(crate) fn thread(row: &Row) -> Result<Thread, Error> {
     Ok(Thread {
         id: row.id("id")?,
         user: row.id("user_id")?,
@@ -264,7 +268,7 @@ fn thread(row: &Row) -> Result<Thread, Error> {
     })
 }
 
-fn message(row: &Row) -> Result<ThreadMessage, Error> {
+pub(crate) fn message(row: &Row) -> Result<ThreadMessage, Error> {
     Ok(ThreadMessage {
         id: row.id("id")?,
         thread: row.id("thread_id")?,

@@ -9,6 +9,7 @@ use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId, UserId};
 use crate::column::Row;
 use crate::many::Inserts;
 use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// How one request to chat went.
@@ -110,7 +111,7 @@ impl ChatRecordStore for Tx {
     ) -> Result<Vec<ChatRecord>, Error> {
         let sql = "SELECT * FROM chat_audit_log WHERE user_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![user, before, limit]).await?.iter().map(record).collect()
+        self.page(&tables::CHAT_RECORDS, sql, params![user, before, limit], record).await
     }
 
     async fn chat_record_list_all(
@@ -120,11 +121,11 @@ impl ChatRecordStore for Tx {
     ) -> Result<Vec<ChatRecord>, Error> {
         let sql = "SELECT * FROM chat_audit_log WHERE ($1 /*pg ::uuid */ IS NULL OR id < $1)
                    ORDER BY id DESC LIMIT $2";
-        self.rows(sql, params![before, limit]).await?.iter().map(record).collect()
+        self.page(&tables::CHAT_RECORDS, sql, params![before, limit], record).await
     }
 }
 
-fn record(row: &Row) -> Result<ChatRecord, Error> {
+pub(crate) fn record(row: &Row) -> Result<ChatRecord, Error> {
     Ok(ChatRecord {
         id: row.id("id")?,
         created_at: row.get("created_at")?,

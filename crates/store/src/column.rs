@@ -43,6 +43,12 @@ impl Row {
         self.get::<Uuid>(name).map(T::from)
     }
 
+    /// A column that holds an id, as text, also where it is none.
+    pub(crate) fn text_of_id(&self, name: &str) -> String {
+        let id = self.get::<Uuid>(name).map(|id| id.to_string());
+        id.or_else(|_| self.get::<String>(name)).unwrap_or_else(|_| "?".to_owned())
+    }
+
     /// A column that holds a typed id, or nothing.
     pub(crate) fn id_opt<T: From<Uuid>>(&self, name: &str) -> Result<Option<T>, Error> {
         Ok(self.get::<Option<Uuid>>(name)?.map(T::from))

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A credential.
@@ -63,13 +64,13 @@ pub trait CredentialStore {
 impl CredentialStore for Tx {
     async fn credential_get(&mut self, id: CredentialId) -> Result<Option<Credential>, Error> {
         let sql = "SELECT * FROM api_credentials WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(credential).transpose()
+        self.one(&tables::CREDENTIALS, sql, params![id], credential).await
     }
 
     async fn credential_list(&mut self) -> Result<Vec<Credential>, Error> {
         let sql = "SELECT * FROM api_credentials
                    ORDER BY provider, owner_type, owner_id, credential_name";
-        self.rows(sql, &[]).await?.iter().map(credential).collect()
+        self.list(&tables::CREDENTIALS, sql, &[], credential).await
     }
 
     async fn credential_insert(&mut self, new: &Credential) -> Result<bool, Error> {
@@ -121,7 +122,7 @@ impl CredentialStore for Tx {
     }
 }
 
-fn credential(row: &Row) -> Result<Credential, Error> {
+pub(crate) fn credential(row: &Row) -> Result<Credential, Error> {
     Ok(Credential {
         id: row.id("id")?,
         owner: row.word("owner_type")?,

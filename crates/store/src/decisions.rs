@@ -6,6 +6,7 @@ use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId}
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A decision, and what it was about.
@@ -93,8 +94,7 @@ impl DecisionStore for Tx {
 
     async fn decision_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<Decision>, Error> {
         let sql = "SELECT * FROM pm_decisions WHERE task_id = $1 ORDER BY id LIMIT $2";
-        let rows = self.rows(sql, params![task, limit]).await?;
-        rows.iter().map(decision).collect()
+        self.page(&tables::DECISIONS, sql, params![task, limit], decision).await
     }
 
     async fn decision_page(
@@ -108,12 +108,17 @@ impl DecisionStore for Tx {
                    AND ($2 /*pg ::uuid */ IS NULL OR task_id = $2)
                    AND ($3 /*pg ::uuid */ IS NULL OR id < $3)
                    ORDER BY id DESC LIMIT $4";
-        let rows = self.rows(sql, params![filter.user, filter.task, before, limit]).await?;
-        rows.iter().map(decision).collect()
+        self.page(
+            &tables::DECISIONS,
+            sql,
+            params![filter.user, filter.task, before, limit],
+            decision,
+        )
+        .await
     }
 }
 
-fn decision(row: &Row) -> Result<Decision, Error> {
+pub(crate) fn decision(row: &Row) -> Result<Decision, Error> {
     Ok(Decision {
         id: row.id("id")?,
         handoff: row.get("handoff")?,

@@ -29,6 +29,22 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A row cannot be decoded. It is on record in `quarantined_rows`.
+    #[error(
+        "row {key} of table {table} cannot be read: column {column} holds something this version does \
+         not understand ({reason}). It is quarantined: repair or delete it in the database. \
+         `cynork status` lists such rows"
+    )]
+    Quarantined {
+        /// The table.
+        table: String,
+        /// The row's key.
+        key: String,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The database was written by a newer version.
     #[error(
         "the database has schema version {found}, this program knows up to {known}: use the newer program"
@@ -54,6 +70,11 @@ impl Error {
     /// Whether a row with the same unique value exists.
     pub fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate { .. })
+    }
+
+    /// Whether stored data cannot be decoded: it stays so until somebody repairs it.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Unreadable { .. } | Self::Quarantined { .. })
     }
 
     /// Whether the server refused a prepared statement because its table has other columns by now, as

@@ -8,6 +8,7 @@ use cynode_domain::verification::VerificationKey;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What a finding is about within its task.
@@ -106,7 +107,7 @@ impl FindingStore for Tx {
 
     async fn finding_get(&mut self, id: FindingId) -> Result<Option<Finding>, Error> {
         let sql = "SELECT * FROM verification_findings WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(finding).transpose()
+        self.one(&tables::FINDINGS, sql, params![id], finding).await
     }
 
     async fn finding_list(
@@ -117,7 +118,7 @@ impl FindingStore for Tx {
     ) -> Result<Vec<Finding>, Error> {
         let sql = "SELECT * FROM verification_findings WHERE task_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![task, before, limit]).await?.iter().map(finding).collect()
+        self.page(&tables::FINDINGS, sql, params![task, before, limit], finding).await
     }
 
     async fn finding_count(&mut self, task: TaskId) -> Result<i64, Error> {
@@ -127,7 +128,7 @@ impl FindingStore for Tx {
     }
 }
 
-fn finding(row: &Row) -> Result<Finding, Error> {
+pub(crate) fn finding(row: &Row) -> Result<Finding, Error> {
     let step_index: Option<i64> = row.get("step_index")?;
     let (author, token) = (row.word("agent_type")?, row.id_opt("token_id")?);
     // Findings of rules were once written in the name of an analyst. An analyst has a token.

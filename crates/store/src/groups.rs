@@ -6,6 +6,7 @@ use cynode_domain::ids::{GroupId, UserId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A group of users.
@@ -95,12 +96,12 @@ impl GroupStore for Tx {
 
     async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error> {
         let sql = "SELECT * FROM user_groups WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(group).transpose()
+        self.one(&tables::GROUPS, sql, params![id], group).await
     }
 
     async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error> {
         let sql = "SELECT * FROM user_groups WHERE slug = $1";
-        self.row(sql, params![slug]).await?.as_ref().map(group).transpose()
+        self.one(&tables::GROUPS, sql, params![slug], group).await
     }
 
     async fn group_list(
@@ -114,7 +115,7 @@ impl GroupStore for Tx {
                        WHERE m.group_id = g.id AND m.user_id = $1))
                    AND ($2 /*pg ::text */ IS NULL OR g.slug > $2)
                    ORDER BY g.slug LIMIT $3";
-        self.rows(sql, params![member, after, limit]).await?.iter().map(group).collect()
+        self.page(&tables::GROUPS, sql, params![member, after, limit], group).await
     }
 
     async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error> {
@@ -128,14 +129,15 @@ impl GroupStore for Tx {
     }
 
     async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error> {
-        let sql = "SELECT group_id FROM user_group_members WHERE user_id = $1 ORDER BY group_id";
-        self.rows(sql, params![user]).await?.iter().map(|row| row.id("group_id")).collect()
+        let sql = "SELECT * FROM user_group_members WHERE user_id = $1 ORDER BY group_id";
+        // All or none: what a group is denied must not be allowed to a member.
+        let memberships = self.all(&tables::MEMBERS, sql, params![user], membership).await?;
+        Ok(memberships.into_iter().map(|(_, group)| group).collect())
     }
 
     async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error> {
         let sql = "SELECT user_id, group_id FROM user_group_members ORDER BY user_id, group_id";
-        let rows = self.rows(sql, &[]).await?;
-        rows.iter().map(|row| Ok((row.id("user_id")?, row.id("group_id")?))).collect()
+        self.list(&tables::MEMBERS, sql, &[], membership).await
     }
 
     async fn member_add(&mut self, new: &NewMember) -> Result<bool, Error> {
@@ -157,15 +159,15 @@ impl GroupStore for Tx {
         limit: u32,
     ) -> Result<Vec<Member>, Error> {
         // Handles sort by byte on both engines.
-        let sql = "SELECT m.user_id, u.handle, m.added_at FROM user_group_members m
+        let sql = "SELECT m.group_id, m.user_id, u.handle, m.added_at FROM user_group_members m
                    JOIN users u ON u.id = m.user_id WHERE m.group_id = $1
                    AND ($2 /*pg ::text */ IS NULL OR u.handle /*pg COLLATE \"C\" */ > $2)
                    ORDER BY u.handle /*pg COLLATE \"C\" */ LIMIT $3";
-        self.rows(sql, params![group, after, limit]).await?.iter().map(member).collect()
+        self.page(&tables::MEMBERS, sql, params![group, after, limit], member).await
     }
 }
 
-fn group(row: &Row) -> Result<Group, Error> {
+pub(crate) fn group(row: &Row) -> Result<Group, Error> {
     Ok(Group {
         id: row.id("id")?,
         slug: row.get("slug")?,
@@ -173,6 +175,10 @@ fn group(row: &Row) -> Result<Group, Error> {
         created_by: row.id_opt("created_by")?,
         created_at: row.get("created_at")?,
     })
+}
+
+pub(crate) fn membership(row: &Row) -> Result<(UserId, GroupId), Error> {
+    Ok((row.id("user_id")?, row.id("group_id")?))
 }
 
 fn member(row: &Row) -> Result<Member, Error> {

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::column::Row;
 use crate::many::Inserts;
 use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 pub use reserve::SpendingLimits;
@@ -265,7 +266,7 @@ impl InferenceStore for Tx {
 
     async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error> {
         let sql = "SELECT * FROM brain_calls WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(call).transpose()
+        self.one(&tables::INFERENCES, sql, params![id], call).await
     }
 
     async fn inference_list(
@@ -281,7 +282,7 @@ impl InferenceStore for Tx {
         );
         let mut params = wanted(filter).to_vec();
         params.extend_from_slice(params![before, limit]);
-        self.rows(sql, &params).await?.iter().map(call).collect()
+        self.page(&tables::INFERENCES, sql, &params, call).await
     }
 
     async fn inference_sums(&mut self, filter: &InferenceFilter) -> Result<InferenceSums, Error> {
@@ -317,7 +318,7 @@ impl InferenceStore for Tx {
         call: InferenceId,
     ) -> Result<Vec<EgressDecision>, Error> {
         let sql = "SELECT * FROM egress_audit WHERE call_id = $1 ORDER BY id";
-        self.rows(sql, params![call]).await?.iter().map(decision).collect()
+        self.list(&tables::EGRESS_DECISIONS, sql, params![call], decision).await
     }
 }
 
@@ -339,7 +340,7 @@ fn agent(row: &Row) -> Result<Option<Principal>, Error> {
     })
 }
 
-fn call(row: &Row) -> Result<InferenceCall, Error> {
+pub(crate) fn call(row: &Row) -> Result<InferenceCall, Error> {
     Ok(InferenceCall {
         id: row.id("id")?,
         created_at: row.get("created_at")?,
@@ -365,7 +366,7 @@ fn call(row: &Row) -> Result<InferenceCall, Error> {
     })
 }
 
-fn decision(row: &Row) -> Result<EgressDecision, Error> {
+pub(crate) fn decision(row: &Row) -> Result<EgressDecision, Error> {
     Ok(EgressDecision {
         call: row.id("call_id")?,
         at: row.get("created_at")?,

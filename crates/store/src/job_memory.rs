@@ -6,6 +6,7 @@ use cynode_domain::ids::JobId;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A note.
@@ -77,7 +78,7 @@ impl MemoryStore for Tx {
 
     async fn note_get(&mut self, job: JobId, key: &str) -> Result<Option<Note>, Error> {
         let sql = "SELECT * FROM job_memory WHERE job_id = $1 AND key = $2";
-        self.row(sql, params![job, key]).await?.as_ref().map(note).transpose()
+        self.one(&tables::JOB_MEMORY, sql, params![job, key], note).await
     }
 
     async fn note_list(
@@ -89,7 +90,7 @@ impl MemoryStore for Tx {
         let sql = "SELECT job_id, key, summary, '' AS content, size_bytes, updated_at
                    FROM job_memory WHERE job_id = $1
                    AND ($2 /*pg ::text */ IS NULL OR key > $2) ORDER BY key LIMIT $3";
-        self.rows(sql, params![job, after, limit]).await?.iter().map(note).collect()
+        self.page(&tables::JOB_MEMORY, sql, params![job, after, limit], note).await
     }
 
     async fn note_delete(&mut self, job: JobId, key: &str) -> Result<bool, Error> {
@@ -114,7 +115,7 @@ impl MemoryStore for Tx {
     }
 }
 
-fn note(row: &Row) -> Result<Note, Error> {
+pub(crate) fn note(row: &Row) -> Result<Note, Error> {
     Ok(Note {
         job: row.id("job_id")?,
         key: row.get("key")?,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A step attempt to be run on a node.
@@ -173,32 +174,32 @@ impl JobStore for Tx {
 
     async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(job).transpose()
+        self.one(&tables::JOBS, sql, params![id], job).await
     }
 
     async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE id = $1 /*pg FOR NO KEY UPDATE */";
-        self.row(sql, params![id]).await?.as_ref().map(job).transpose()
+        self.one(&tables::JOBS, sql, params![id], job).await
     }
 
     async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 ORDER BY id";
-        self.rows(sql, params![task]).await?.iter().map(job).collect()
+        self.list(&tables::JOBS, sql, params![task], job).await
     }
 
     async fn job_list_before(&mut self, task: TaskId, step_index: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 AND step_index < $2 ORDER BY id";
-        self.rows(sql, params![task, step_index]).await?.iter().map(job).collect()
+        self.all(&tables::JOBS, sql, params![task, step_index], job).await
     }
 
     async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE run_id = $1 AND step_index = $2 ORDER BY id";
-        self.rows(sql, params![run, step_index]).await?.iter().map(job).collect()
+        self.all(&tables::JOBS, sql, params![run, step_index], job).await
     }
 
     async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 AND NOT closed ORDER BY id";
-        self.rows(sql, params![task]).await?.iter().map(job).collect()
+        self.list(&tables::JOBS, sql, params![task], job).await
     }
 
     async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
@@ -212,7 +213,7 @@ impl JobStore for Tx {
                        SELECT 1 FROM jobs o WHERE o.task_id = j.task_id AND o.id < j.id
                        AND NOT o.closed AND o.node_id IS NULL AND o.pinned_node_id IS NULL))
                    ORDER BY j.id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.rows(sql, params![limit]).await?.iter().map(job).collect()
+        self.page(&tables::JOBS, sql, params![limit], job).await
     }
 
     async fn job_stranded(&mut self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Job>, Error> {
@@ -221,12 +222,12 @@ impl JobStore for Tx {
                        WHERE status = 'drained' OR NOT sandbox_supported
                        OR last_seen_at IS NULL OR last_seen_at < $1)
                    ORDER BY id LIMIT $2 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.rows(sql, params![before, limit]).await?.iter().map(job).collect()
+        self.page(&tables::JOBS, sql, params![before, limit], job).await
     }
 
     async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id = $1 AND NOT closed ORDER BY id";
-        self.rows(sql, params![node]).await?.iter().map(job).collect()
+        self.list(&tables::JOBS, sql, params![node], job).await
     }
 
     async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error> {
@@ -297,7 +298,7 @@ impl JobStore for Tx {
         let sql = "SELECT * FROM jobs WHERE status = 'running' AND NOT closed
                    AND lease_expires_at <= cynode_now()
                    ORDER BY id /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.rows(sql, &[]).await?.iter().map(job).collect()
+        self.list(&tables::JOBS, sql, &[], job).await
     }
 
     async fn job_close(
@@ -360,7 +361,7 @@ impl JobStore for Tx {
     }
 }
 
-fn job(row: &Row) -> Result<Job, Error> {
+pub(crate) fn job(row: &Row) -> Result<Job, Error> {
     Ok(Job {
         asked: NewJob {
             id: row.id("id")?,

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Held, MoveStore, Tx};
 
 /// The right to drive a task.
@@ -98,14 +99,14 @@ impl HolderStore for Tx {
     }
 }
 
-const LEASE: &str = "SELECT task_id, run_id, lease_id, epoch, holder_id,
+pub(crate) const LEASE: &str = "SELECT task_id, run_id, lease_id, epoch, holder_id,
     coalesce(expires_at > cynode_now(), 1 = 0) AS is_live FROM task_workflow_leases";
 
 #[async_trait]
 impl LeaseStore for Tx {
     async fn lease_get(&mut self, task: TaskId) -> Result<Option<Lease>, Error> {
         let sql = format!("{LEASE} WHERE task_id = $1");
-        self.row(&sql, params![task]).await?.as_ref().map(lease).transpose()
+        self.one(&tables::LEASES, &sql, params![task], lease).await
     }
 
     async fn lease_grant(
@@ -144,8 +145,8 @@ impl LeaseStore for Tx {
             "{LEASE} WHERE task_id = $1 AND lease_id = $2 AND epoch = $3
              AND holder_id IS NOT NULL AND expires_at > cynode_now() /*pg FOR UPDATE */"
         );
-        let row = self.row(&sql, params![task, id, epoch]).await?;
-        row.as_ref().map(lease).transpose().map(|found| found.ok_or(Fenced))
+        let found = self.one(&tables::LEASES, &sql, params![task, id, epoch], lease).await?;
+        Ok(found.ok_or(Fenced))
     }
 
     async fn lease_renew(
@@ -196,7 +197,7 @@ impl LeaseStore for Tx {
     }
 }
 
-fn lease(row: &Row) -> Result<Lease, Error> {
+pub(crate) fn lease(row: &Row) -> Result<Lease, Error> {
     Ok(Lease {
         task: row.id("task_id")?,
         run: row.id("run_id")?,

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// How a server is reached. Holds secrets; nothing of it is shown but names.
@@ -124,17 +125,17 @@ impl ServerStore for Tx {
 
     async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(server).transpose()
+        self.one(&tables::SERVERS, sql, params![id], server).await
     }
 
     async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers WHERE slug = $1";
-        self.row(sql, params![slug]).await?.as_ref().map(server).transpose()
+        self.one(&tables::SERVERS, sql, params![slug], server).await
     }
 
     async fn server_list(&mut self) -> Result<Vec<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers ORDER BY slug";
-        self.rows(sql, &[]).await?.iter().map(server).collect()
+        self.list(&tables::SERVERS, sql, &[], server).await
     }
 
     async fn server_update(&mut self, server: &McpServer) -> Result<(), Error> {
@@ -157,7 +158,7 @@ impl ServerStore for Tx {
     }
 }
 
-fn server(row: &Row) -> Result<McpServer, Error> {
+pub(crate) fn server(row: &Row) -> Result<McpServer, Error> {
     Ok(McpServer {
         id: row.id("id")?,
         slug: row.get("slug")?,

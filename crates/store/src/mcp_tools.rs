@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What a tool says about itself.
@@ -105,12 +106,12 @@ impl ToolStore for Tx {
 
     async fn tool_by_name(&mut self, name: &str) -> Result<Option<McpTool>, Error> {
         let sql = "SELECT * FROM mcp_tools WHERE name = $1";
-        self.row(sql, params![name]).await?.as_ref().map(tool).transpose()
+        self.one(&tables::TOOLS, sql, params![name], tool).await
     }
 
     async fn tool_list(&mut self) -> Result<Vec<McpTool>, Error> {
         let sql = "SELECT * FROM mcp_tools ORDER BY name";
-        self.rows(sql, &[]).await?.iter().map(tool).collect()
+        self.list(&tables::TOOLS, sql, &[], tool).await
     }
 
     async fn tool_update(&mut self, tool: &McpTool) -> Result<(), Error> {
@@ -141,7 +142,7 @@ impl ToolStore for Tx {
     }
 }
 
-fn tool(row: &Row) -> Result<McpTool, Error> {
+pub(crate) fn tool(row: &Row) -> Result<McpTool, Error> {
     Ok(McpTool {
         id: row.id("id")?,
         name: row.get("name")?,

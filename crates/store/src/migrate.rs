@@ -131,6 +131,21 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0024_verification.sql"),
         sqlite: include_str!("../migrations/sqlite/0024_verification.sql"),
     },
+    Migration {
+        version: 25,
+        postgres: include_str!("../migrations/postgres/0025_health.sql"),
+        sqlite: include_str!("../migrations/sqlite/0025_health.sql"),
+    },
+    Migration {
+        version: 26,
+        postgres: include_str!("../migrations/postgres/0026_lists.sql"),
+        sqlite: include_str!("../migrations/sqlite/0026_lists.sql"),
+    },
+    Migration {
+        version: 27,
+        postgres: include_str!("../migrations/postgres/0027_requests.sql"),
+        sqlite: include_str!("../migrations/sqlite/0027_requests.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A provider of models.
@@ -56,12 +57,12 @@ pub trait ModelProviderStore {
 impl ModelProviderStore for Tx {
     async fn provider_list(&mut self) -> Result<Vec<ModelProvider>, Error> {
         let sql = "SELECT * FROM model_providers ORDER BY name";
-        self.rows(sql, &[]).await?.iter().map(provider).collect()
+        self.list(&tables::PROVIDERS, sql, &[], provider).await
     }
 
     async fn provider_get(&mut self, name: &str) -> Result<Option<ModelProvider>, Error> {
         let sql = "SELECT * FROM model_providers WHERE name = $1";
-        self.row(sql, params![name]).await?.as_ref().map(provider).transpose()
+        self.one(&tables::PROVIDERS, sql, params![name], provider).await
     }
 
     async fn provider_put(&mut self, provider: &ModelProvider) -> Result<bool, Error> {
@@ -98,7 +99,7 @@ impl ModelProviderStore for Tx {
     }
 }
 
-fn provider(row: &Row) -> Result<ModelProvider, Error> {
+pub(crate) fn provider(row: &Row) -> Result<ModelProvider, Error> {
     Ok(ModelProvider {
         name: row.get("name")?,
         kind: row.word("kind")?,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A worker node.
@@ -73,7 +74,7 @@ pub trait NodeStore {
     async fn node_retire_silent(&mut self, silent_ms: i64) -> Result<u64, Error>;
 }
 
-const NODE: &str = "SELECT n.*, (SELECT count(*) FROM jobs j
+pub(crate) const NODE: &str = "SELECT n.*, (SELECT count(*) FROM jobs j
     WHERE j.node_id = n.id AND NOT j.closed) AS open_jobs FROM nodes n";
 
 #[async_trait]
@@ -103,22 +104,22 @@ impl NodeStore for Tx {
 
     async fn node_get(&mut self, id: NodeId) -> Result<Option<Node>, Error> {
         let sql = format!("{NODE} WHERE n.id = $1");
-        self.row(&sql, params![id]).await?.as_ref().map(node).transpose()
+        self.one(&tables::NODES, &sql, params![id], node).await
     }
 
     async fn node_by_slug(&mut self, slug: &str) -> Result<Option<Node>, Error> {
         let sql = format!("{NODE} WHERE n.node_slug = $1");
-        self.row(&sql, params![slug]).await?.as_ref().map(node).transpose()
+        self.one(&tables::NODES, &sql, params![slug], node).await
     }
 
     async fn node_by_token(&mut self, hash: &[u8]) -> Result<Option<Node>, Error> {
         let sql = format!("{NODE} WHERE n.token_hash = $1");
-        self.row(&sql, params![hash]).await?.as_ref().map(node).transpose()
+        self.one(&tables::NODES, &sql, params![hash], node).await
     }
 
     async fn node_list(&mut self) -> Result<Vec<Node>, Error> {
         let sql = format!("{NODE} ORDER BY n.node_slug");
-        self.rows(&sql, &[]).await?.iter().map(node).collect()
+        self.list(&tables::NODES, &sql, &[], node).await
     }
 
     async fn node_lock_tenure(&mut self, id: NodeId) -> Result<Option<NodeTenure>, Error> {
@@ -158,7 +159,7 @@ impl NodeStore for Tx {
     }
 }
 
-fn node(row: &Row) -> Result<Node, Error> {
+pub(crate) fn node(row: &Row) -> Result<Node, Error> {
     Ok(Node {
         id: row.id("id")?,
         slug: row.get("node_slug")?,

@@ -12,6 +12,7 @@ use tokio_postgres::NoTls;
 use crate::ledger::Entry;
 use crate::ledger::lane::LedgerLane;
 use crate::operation::{Body, Outcome, Queued, run_guarded};
+use crate::quarantine::Quarantine;
 use crate::tx::Stage;
 use crate::workflow::lane::MoveLane;
 use crate::{Error, Move, Moved, Notices, Tx};
@@ -40,6 +41,7 @@ pub(crate) struct Postgres {
     appends: mpsc::Sender<Queued>,
     moves: MoveLane,
     entries: LedgerLane,
+    pub(crate) quarantine: Arc<Quarantine>,
 }
 
 impl Postgres {
@@ -60,12 +62,14 @@ impl Postgres {
         spawn_committer(pool.clone(), queue);
         let moves = MoveLane::open(steady.clone());
         let entries = LedgerLane::open(steady.clone());
-        Ok(Self { url: url.into(), pool, steady, appends, moves, entries })
+        let quarantine = Arc::default();
+        Ok(Self { url: url.into(), pool, steady, appends, moves, entries, quarantine })
     }
 
     /// Runs `body` in a transaction of its own, opened by the statement `begin`.
     pub(crate) async fn run(&self, begin: &'static str, body: Body) -> Outcome {
-        let mut tx = Tx::postgres(self.pool.get().await.map_err(Error::from)?);
+        let client = self.pool.get().await.map_err(Error::from)?;
+        let mut tx = Tx::postgres(client).noting_in(&self.quarantine);
         tx.set_open(true);
         tx.batch(begin).await?;
         tx.set_stage(Stage::Begun(begin));
@@ -94,7 +98,8 @@ impl Postgres {
 
     /// Runs `body`, whose statements are each a transaction of their own and find rows by keys.
     pub(crate) async fn run_bare(&self, body: Body) -> Outcome {
-        let mut tx = Tx::postgres(self.steady.get().await.map_err(Error::from)?);
+        let client = self.steady.get().await.map_err(Error::from)?;
+        let mut tx = Tx::postgres(client).noting_in(&self.quarantine);
         // A caller that goes away in the middle of a statement takes the connection with it.
         tx.set_open(true);
         tx.set_stage(Stage::Bare);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A preference.
@@ -98,7 +99,7 @@ impl PreferenceStore for Tx {
                    AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))
                    AND key = $3";
         let params = params![scope.kind().as_str(), scope.id(), key];
-        self.row(sql, params).await?.as_ref().map(preference).transpose()
+        self.one(&tables::PREFERENCES, sql, params, preference).await
     }
 
     async fn preference_list(
@@ -114,7 +115,7 @@ impl PreferenceStore for Tx {
                    AND ($4 /*pg ::text */ IS NULL OR key > $4)
                    ORDER BY key LIMIT $5";
         let params = params![scope.kind().as_str(), scope.id(), prefix, after, limit];
-        self.rows(sql, params).await?.iter().map(preference).collect()
+        self.page(&tables::PREFERENCES, sql, params, preference).await
     }
 
     async fn preference_list_of(&mut self, scopes: &[Scope]) -> Result<Vec<Preference>, Error> {
@@ -139,7 +140,7 @@ impl PreferenceStore for Tx {
             return Ok(vec![]);
         }
         sql.push_str(" ORDER BY place, key");
-        self.rows(&sql, &params).await?.iter().map(preference).collect()
+        self.list(&tables::PREFERENCES, &sql, &params, preference).await
     }
 
     async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {
@@ -211,7 +212,7 @@ fn scope(row: &Row) -> Result<Scope, Error> {
         .map_err(|error| Error::unreadable("scope_id", error.to_string()))
 }
 
-fn preference(row: &Row) -> Result<Preference, Error> {
+pub(crate) fn preference(row: &Row) -> Result<Preference, Error> {
     Ok(Preference {
         id: row.id("id")?,
         scope: scope(row)?,

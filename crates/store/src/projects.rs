@@ -6,6 +6,7 @@ use cynode_domain::ids::{ProjectId, UserId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A container for tasks.
@@ -76,17 +77,17 @@ impl ProjectStore for Tx {
 
     async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(project).transpose()
+        self.one(&tables::PROJECTS, sql, params![id], project).await
     }
 
     async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE slug = $1";
-        self.row(sql, params![slug]).await?.as_ref().map(project).transpose()
+        self.one(&tables::PROJECTS, sql, params![slug], project).await
     }
 
     async fn project_default_of(&mut self, owner: UserId) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE owner_id = $1 AND is_default";
-        self.row(sql, params![owner]).await?.as_ref().map(project).transpose()
+        self.one(&tables::PROJECTS, sql, params![owner], project).await
     }
 
     async fn project_list(
@@ -99,7 +100,7 @@ impl ProjectStore for Tx {
                    WHERE ($1 /*pg ::uuid */ IS NULL OR owner_id = $1)
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![owner, before, limit]).await?.iter().map(project).collect()
+        self.page(&tables::PROJECTS, sql, params![owner, before, limit], project).await
     }
 
     async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
@@ -116,7 +117,7 @@ impl ProjectStore for Tx {
     }
 }
 
-fn project(row: &Row) -> Result<Project, Error> {
+pub(crate) fn project(row: &Row) -> Result<Project, Error> {
     Ok(Project {
         id: row.id("id")?,
         slug: row.get("slug")?,

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A question, and what was answered.
@@ -94,12 +95,12 @@ impl QuestionStore for Tx {
     async fn question_last(&mut self, run: RunId) -> Result<Option<Asked>, Error> {
         let sql = "SELECT * FROM run_questions WHERE run_id = $1
                    ORDER BY asked_at DESC, key DESC LIMIT 1";
-        self.row(sql, params![run]).await?.as_ref().map(asked).transpose()
+        self.one(&tables::QUESTIONS, sql, params![run], asked).await
     }
 
     async fn question_list(&mut self, run: RunId) -> Result<Vec<Asked>, Error> {
         let sql = "SELECT * FROM run_questions WHERE run_id = $1 ORDER BY asked_at, key";
-        self.rows(sql, params![run]).await?.iter().map(asked).collect()
+        self.list(&tables::QUESTIONS, sql, params![run], asked).await
     }
 
     async fn question_answer(
@@ -119,11 +120,11 @@ impl QuestionStore for Tx {
         let sql = "SELECT q.* FROM run_questions q JOIN runs r ON r.id = q.run_id
                    WHERE q.answered_at IS NULL AND q.answer_by <= cynode_now() AND r.runnable
                    ORDER BY q.answer_by LIMIT $1";
-        self.rows(sql, params![limit]).await?.iter().map(asked).collect()
+        self.page(&tables::QUESTIONS, sql, params![limit], asked).await
     }
 }
 
-fn asked(row: &Row) -> Result<Asked, Error> {
+pub(crate) fn asked(row: &Row) -> Result<Asked, Error> {
     let answer: Option<serde_json::Value> = row.get("answer")?;
     let answer = answer.map(serde_json::from_value).transpose();
     Ok(Asked {

@@ -11,6 +11,7 @@ use cynode_domain::ids::MessageId;
 use crate::agent_messages::message;
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Message, Tx};
 
 /// The right to deal with a report, until somebody else claims it.
@@ -74,13 +75,16 @@ pub trait ReportClaimStore {
 #[async_trait]
 impl ReportClaimStore for Tx {
     async fn report_waits(&mut self, others: [&str; 2]) -> Result<bool, Error> {
-        let sql = "SELECT m.id FROM agent_messages m JOIN tasks t ON t.id = m.task_id
-                   WHERE m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
+        let readable = not_quarantined("agent_messages", "m.id");
+        let sql = format!(
+            "SELECT m.id FROM agent_messages m JOIN tasks t ON t.id = m.task_id
+                   WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
                    AND m.subtype <> $1 AND m.subtype <> $2 AND m.given_up IS NULL
                    AND (t.closed OR m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
-                   LIMIT 1";
+                   LIMIT 1"
+        );
         let [first, second] = others;
-        Ok(self.row(sql, params![first, second]).await?.is_some())
+        Ok(self.row(&sql, params![first, second]).await?.is_some())
     }
 
     async fn report_close(&mut self, others: [&str; 2], at: DateTime<Utc>) -> Result<u64, Error> {
@@ -97,23 +101,35 @@ impl ReportClaimStore for Tx {
         lease_ms: i64,
         others: [&str; 2],
     ) -> Result<Option<ClaimedReport>, Error> {
-        let sql = "UPDATE agent_messages
+        let (readable, others_readable) =
+            (not_quarantined("agent_messages", "m.id"), not_quarantined("agent_messages", "e.id"));
+        let sql = format!(
+            "UPDATE agent_messages
                    SET turns = turns + 1, begun = begun + 1, claimed_until = cynode_after($1)
                    WHERE id IN (SELECT m.id FROM agent_messages m JOIN tasks t ON t.id = m.task_id
-                       WHERE m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
+                       WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
                        AND m.subtype <> $2 AND m.subtype <> $3 AND m.given_up IS NULL
                        AND NOT t.closed
                        AND (m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
                        AND NOT EXISTS (SELECT e.id FROM agent_messages e
                            WHERE e.task_id = m.task_id AND e.recipient = 'pm'
-                           AND e.processed_at IS NULL AND e.claimed_until > cynode_now())
+                           AND e.processed_at IS NULL AND e.claimed_until > cynode_now()
+                           AND {others_readable})
                        ORDER BY m.id LIMIT 1 /*pg FOR UPDATE OF m SKIP LOCKED */)
-                   RETURNING *";
+                   RETURNING *"
+        );
         // Of two who look at once, the second has to see what the first one claimed: it would take the
         // next report of the same task otherwise. SQLite has one writer and reads the lock as a comment.
         self.rows("SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299002) */", &[]).await?;
         let [first, second] = others;
-        self.row(sql, params![lease_ms, first, second]).await?.as_ref().map(claimed).transpose()
+        loop {
+            let params = params![lease_ms, first, second];
+            match self.one(&tables::AGENT_MESSAGES, &sql, params, claimed).await {
+                // A row on record is not claimed again, and delays no other.
+                Err(error) if error.is_unreadable() => self.quarantine_now(error).await?,
+                outcome => return outcome,
+            }
+        }
     }
 
     async fn report_keep(&mut self, claim: ReportClaim, lease_ms: i64) -> Result<bool, Error> {
@@ -148,7 +164,7 @@ impl ReportClaimStore for Tx {
     }
 }
 
-fn claimed(row: &Row) -> Result<ClaimedReport, Error> {
+pub(crate) fn claimed(row: &Row) -> Result<ClaimedReport, Error> {
     let message = message(row)?;
     let claim = ReportClaim { message: message.sent.id, turn: row.count("turns")? };
     Ok(ClaimedReport { message, claim, begun: row.count("begun")? })

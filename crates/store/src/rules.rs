@@ -3,12 +3,15 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{RuleId, TaskId, UserId};
+use cynode_domain::policy::Effect;
+use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::rules::{Rule, Subject};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A rule, and who wrote it.
@@ -54,6 +57,9 @@ pub trait RuleStore {
     async fn rule_get(&mut self, id: RuleId) -> Result<Option<StoredRule>, Error>;
     /// Every rule, oldest first.
     async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error>;
+    /// Every rule as decisions are to follow it. What cannot be read of a rule that may deny counts as
+    /// covering everything; a rule that allows and cannot be read is left out.
+    async fn rule_list_enforced(&mut self) -> Result<Vec<Rule>, Error>;
     /// Removes a rule; false if there is none.
     async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error>;
     /// Records a change; they are read with [`crate::ChangeStore`].
@@ -88,12 +94,23 @@ impl RuleStore for Tx {
 
     async fn rule_get(&mut self, id: RuleId) -> Result<Option<StoredRule>, Error> {
         let sql = "SELECT * FROM access_control_rules WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(stored_rule).transpose()
+        self.one(&tables::RULES, sql, params![id], stored_rule).await
     }
 
     async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error> {
         let sql = "SELECT * FROM access_control_rules ORDER BY id";
-        self.rows(sql, &[]).await?.iter().map(stored_rule).collect()
+        self.list(&tables::RULES, sql, &[], stored_rule).await
+    }
+
+    async fn rule_list_enforced(&mut self) -> Result<Vec<Rule>, Error> {
+        let sql = "SELECT * FROM access_control_rules ORDER BY id";
+        let rows = self.rows(sql, &[]).await?;
+        let rules =
+            rows.iter().filter_map(|row| match self.decode(&tables::RULES, row, stored_rule) {
+                Ok(stored) => Some(stored.rule),
+                Err(_) => widened(row),
+            });
+        Ok(rules.collect())
     }
 
     async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error> {
@@ -132,18 +149,39 @@ fn subject_columns(subject: Subject) -> (&'static str, Option<String>) {
     }
 }
 
-/// A rule whose words this version does not know is an error, not a rule to pass over: it may be
-/// one that denies.
-fn stored_rule(row: &Row) -> Result<StoredRule, Error> {
+/// What is enforced of a rule that cannot be decoded. One that allows is not enforced. Any other denies,
+/// and each part of it that cannot be read covers everything: it may be wider than its author meant, and
+/// never narrower.
+fn widened(row: &Row) -> Option<Rule> {
+    if row.word("effect").is_ok_and(|effect: Effect| effect == Effect::Allow) {
+        return None;
+    }
+    let pattern = |name| row.word(name).or_else(|_| "*".parse::<Pattern>()).ok();
+    Some(Rule {
+        id: row.id("id").unwrap_or_else(|_| RuleId::generate()),
+        subject: subject(row).unwrap_or(Subject::System),
+        action: pattern("action")?,
+        resource_type: pattern("resource_type")?,
+        resource: pattern("resource_pattern")?,
+        effect: Effect::Deny,
+        priority: row.get("priority").unwrap_or(i64::MAX),
+        conditions: row.json("conditions").unwrap_or_default(),
+    })
+}
+
+fn subject(row: &Row) -> Result<Subject, Error> {
     let subject = json!({
         "subject_type": row.get::<String>("subject_type")?,
         "subject_id": row.get::<Option<String>>("subject_id")?,
     });
-    let subject = serde_json::from_value(subject)
-        .map_err(|error| Error::unreadable("subject_id", error.to_string()))?;
+    serde_json::from_value(subject)
+        .map_err(|error| Error::unreadable("subject_id", error.to_string()))
+}
+
+pub(crate) fn stored_rule(row: &Row) -> Result<StoredRule, Error> {
     let rule = Rule {
         id: row.id("id")?,
-        subject,
+        subject: subject(row)?,
         action: row.word("action")?,
         resource_type: row.word("resource_type")?,
         resource: row.word("resource_pattern")?,

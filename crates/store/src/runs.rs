@@ -6,6 +6,7 @@ use cynode_domain::ids::{JobId, RunId, TaskId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Run, Tx};
 
 /// A run and its times.
@@ -65,7 +66,7 @@ pub trait RunStore {
 impl RunStore for Tx {
     async fn run_get(&mut self, id: RunId) -> Result<Option<RecordedRun>, Error> {
         let sql = "SELECT * FROM runs WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(recorded).transpose()
+        self.one(&tables::RUNS, sql, params![id], recorded).await
     }
 
     async fn run_list(
@@ -76,7 +77,7 @@ impl RunStore for Tx {
     ) -> Result<Vec<RecordedRun>, Error> {
         let sql = "SELECT * FROM runs WHERE task_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![task, before, limit]).await?.iter().map(recorded).collect()
+        self.page(&tables::RUNS, sql, params![task, before, limit], recorded).await
     }
 
     async fn history_page(
@@ -85,10 +86,11 @@ impl RunStore for Tx {
         after: i64,
         limit: u32,
     ) -> Result<Vec<PastTransition>, Error> {
-        let sql = "SELECT sequence, node_id, edge, step_index, job_id, duration_ms, recorded_at
+        let sql =
+            "SELECT run_id, sequence, node_id, edge, step_index, job_id, duration_ms, recorded_at
                    FROM workflow_history WHERE run_id = $1 AND sequence > $2
                    ORDER BY sequence LIMIT $3";
-        self.rows(sql, params![run, after, limit]).await?.iter().map(transition).collect()
+        self.page(&tables::HISTORY, sql, params![run, after, limit], transition).await
     }
 }
 
@@ -106,7 +108,7 @@ pub(crate) fn recorded(row: &Row) -> Result<RecordedRun, Error> {
     })
 }
 
-fn transition(row: &Row) -> Result<PastTransition, Error> {
+pub(crate) fn transition(row: &Row) -> Result<PastTransition, Error> {
     let step_index: Option<i64> = row.get("step_index")?;
     Ok(PastTransition {
         sequence: row.get("sequence")?,

@@ -6,6 +6,7 @@ use cynode_domain::ids::{JobId, NodeId, RunId, TaskId, UserId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A handle on the workspace of a task.
@@ -60,6 +61,9 @@ pub trait SandboxStore {
     async fn exec_counts(&mut self, run: RunId, step_index: u32) -> Result<ExecCounts, Error>;
 }
 
+pub(crate) const SANDBOX: &str =
+    "SELECT s.*, j.node_id FROM sandboxes s JOIN jobs j ON j.id = s.id";
+
 #[async_trait]
 impl SandboxStore for Tx {
     async fn sandbox_insert(&mut self, sandbox: &Sandbox) -> Result<bool, Error> {
@@ -70,9 +74,8 @@ impl SandboxStore for Tx {
     }
 
     async fn sandbox_get(&mut self, id: JobId) -> Result<Option<Sandbox>, Error> {
-        let sql = "SELECT s.*, j.node_id FROM sandboxes s JOIN jobs j ON j.id = s.id
-                   WHERE s.id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(sandbox).transpose()
+        let sql = format!("{SANDBOX} WHERE s.id = $1");
+        self.one(&tables::SANDBOXES, &sql, params![id], sandbox).await
     }
 
     async fn sandbox_count(&mut self, task: TaskId) -> Result<i64, Error> {
@@ -122,7 +125,7 @@ impl SandboxStore for Tx {
     }
 }
 
-fn sandbox(row: &Row) -> Result<Sandbox, Error> {
+pub(crate) fn sandbox(row: &Row) -> Result<Sandbox, Error> {
     Ok(Sandbox {
         id: row.id("id")?,
         task: row.id("task_id")?,

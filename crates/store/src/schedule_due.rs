@@ -8,6 +8,7 @@ use cynode_domain::ids::ScheduleId;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::{not_quarantined, tables};
 use crate::schedules::schedule;
 use crate::{Error, Schedule, Tx};
 
@@ -65,9 +66,10 @@ impl DueStore for Tx {
                    ORDER BY s.next_due_at LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
         let rows = self.rows(sql, params![limit]).await?;
         let due = |row: &Row| {
-            Ok(DueSchedule { id: row.id("id")?, now: row.get("now")?, schedule: schedule(row) })
+            let schedule = self.decode(&tables::SCHEDULES, row, schedule);
+            Ok(DueSchedule { id: row.id("id")?, now: row.get("now")?, schedule })
         };
-        rows.iter().map(due).collect()
+        Ok(self.readable(&tables::SCHEDULES, &rows, due))
     }
 
     async fn schedule_advance(
@@ -101,10 +103,14 @@ impl DueStore for Tx {
     }
 
     async fn schedule_wait(&mut self) -> Result<ScheduleAhead, Error> {
-        let sql = "SELECT cynode_now() AS now,
-                   (SELECT min(next_due_at) FROM schedules WHERE next_due_at IS NOT NULL) AS due,
-                   (SELECT min(claimed_until) FROM schedule_runs WHERE ended_at IS NULL) AS run";
-        let row = self.row(sql, &[]).await?.ok_or(Error::Closed)?;
+        let readable = not_quarantined("schedule_runs", "schedule_runs.id");
+        let sql = format!(
+            "SELECT cynode_now() AS now,
+             (SELECT min(next_due_at) FROM schedules WHERE next_due_at IS NOT NULL) AS due,
+             (SELECT min(claimed_until) FROM schedule_runs
+              WHERE ended_at IS NULL AND {readable}) AS run"
+        );
+        let row = self.row(&sql, &[]).await?.ok_or(Error::Closed)?;
         let now: DateTime<Utc> = row.get("now")?;
         let until = |at: Option<DateTime<Utc>>| at.map(|at| (at - now).max(TimeDelta::zero()));
         Ok(ScheduleAhead { due: until(row.get("due")?), run: until(row.get("run")?) })

@@ -12,6 +12,7 @@ use cynode_domain::status::TaskStatus;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Tx};
 
 /// One time at which a schedule came due.
@@ -192,7 +193,7 @@ impl ScheduleRunStore for Tx {
 
     async fn schedule_run_get(&mut self, id: ScheduleRunId) -> Result<Option<ScheduleRun>, Error> {
         let sql = "SELECT * FROM schedule_runs WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(run).transpose()
+        self.one(&tables::SCHEDULE_RUNS, sql, params![id], run).await
     }
 
     async fn schedule_run_list(
@@ -203,7 +204,7 @@ impl ScheduleRunStore for Tx {
     ) -> Result<Vec<ScheduleRun>, Error> {
         let sql = "SELECT * FROM schedule_runs WHERE schedule_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![schedule, before, limit]).await?.iter().map(run).collect()
+        self.page(&tables::SCHEDULE_RUNS, sql, params![schedule, before, limit], run).await
     }
 
     async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error> {
@@ -221,7 +222,9 @@ impl ScheduleRunStore for Tx {
         lease_ms: i64,
         limit: u32,
     ) -> Result<Vec<ScheduleRun>, Error> {
-        let sql = "UPDATE schedule_runs
+        let readable = not_quarantined("schedule_runs", "w.id");
+        let sql = format!(
+            "UPDATE schedule_runs
                    SET attempts = attempts + 1, claimed_until = cynode_after($1)
                    WHERE id IN (SELECT r.id FROM schedule_runs r JOIN (
                            SELECT w.id, coalesce(h.runs, 0) + row_number() OVER (
@@ -233,13 +236,15 @@ impl ScheduleRunStore for Tx {
                                AND b.claimed_until > cynode_now()
                                GROUP BY o.owner_id) h ON h.owner_id = s.owner_id
                            WHERE w.ended_at IS NULL AND w.claimed_until <= cynode_now()
+                           AND {readable}
                        ) q ON q.id = r.id
                        WHERE r.ended_at IS NULL AND r.claimed_until <= cynode_now()
                        ORDER BY q.turn, r.claimed_until
                        LIMIT $2 /*pg FOR UPDATE OF r SKIP LOCKED */)
-                   RETURNING *";
+                   RETURNING *"
+        );
         let handed = ScheduleRunStatus::HandedOver.as_str();
-        self.rows(sql, params![lease_ms, limit, handed]).await?.iter().map(run).collect()
+        self.list(&tables::SCHEDULE_RUNS, &sql, params![lease_ms, limit, handed], run).await
     }
 
     async fn schedule_run_keep(
@@ -317,7 +322,6 @@ impl ScheduledTaskStore for Tx {
         let sql = "SELECT t.run_id, k.id, k.name, k.status FROM schedule_runs r
                    JOIN schedule_run_tasks t ON t.run_id = r.id JOIN tasks k ON k.id = t.task_id
                    WHERE r.schedule_id = $1 AND r.id >= $2 AND r.id <= $3 ORDER BY k.id";
-        let rows = self.rows(sql, params![schedule, first, last]).await?;
         let task = |row: &Row| {
             Ok(ScheduledTask {
                 run: row.id("run_id")?,
@@ -326,11 +330,11 @@ impl ScheduledTaskStore for Tx {
                 status: row.word("status")?,
             })
         };
-        rows.iter().map(task).collect()
+        self.list(&tables::TASKS, sql, params![schedule, first, last], task).await
     }
 }
 
-fn run(row: &Row) -> Result<ScheduleRun, Error> {
+pub(crate) fn run(row: &Row) -> Result<ScheduleRun, Error> {
     Ok(ScheduleRun {
         id: row.id("id")?,
         schedule: row.id("schedule_id")?,

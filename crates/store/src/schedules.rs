@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A schedule.
@@ -98,23 +99,23 @@ impl ScheduleStore for Tx {
 
     async fn schedule_get(&mut self, id: ScheduleId) -> Result<Option<Schedule>, Error> {
         let sql = "SELECT * FROM schedules WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(schedule).transpose()
+        self.one(&tables::SCHEDULES, sql, params![id], schedule).await
     }
 
     async fn schedule_lock(&mut self, id: ScheduleId) -> Result<Option<Schedule>, Error> {
         let sql = "SELECT * FROM schedules WHERE id = $1 /*pg FOR UPDATE */";
-        self.row(sql, params![id]).await?.as_ref().map(schedule).transpose()
+        self.one(&tables::SCHEDULES, sql, params![id], schedule).await
     }
 
     async fn schedule_named(&mut self, owner: UserId, name: &str) -> Result<Vec<Schedule>, Error> {
         let sql = "SELECT * FROM schedules WHERE owner_id = $1 AND name = $2 ORDER BY id LIMIT 10";
-        self.rows(sql, params![owner, name]).await?.iter().map(schedule).collect()
+        self.list(&tables::SCHEDULES, sql, params![owner, name], schedule).await
     }
 
     async fn schedule_list(
         &mut self,
         (owner, project): (Option<UserId>, Option<ProjectId>),
-        mut before: Option<ScheduleId>,
+        before: Option<ScheduleId>,
         limit: u32,
     ) -> Result<Vec<Schedule>, Error> {
         let sql = "SELECT * FROM schedules
@@ -122,17 +123,8 @@ impl ScheduleStore for Tx {
                    AND ($2 /*pg ::uuid */ IS NULL OR project_id = $2)
                    AND ($3 /*pg ::uuid */ IS NULL OR id < $3)
                    ORDER BY id DESC LIMIT $4";
-        let mut found = vec![];
-        let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
-        loop {
-            let left = u32::try_from(wanted - found.len()).unwrap_or(limit);
-            let rows = self.rows(sql, params![owner, project, before, left]).await?;
-            found.extend(rows.iter().filter_map(|row| schedule(row).ok()));
-            let Some(last) = rows.last().filter(|_| found.len() < wanted) else {
-                return Ok(found);
-            };
-            before = Some(last.id("id")?);
-        }
+        let params = params![owner, project, before, limit];
+        self.page(&tables::SCHEDULES, sql, params, schedule).await
     }
 
     async fn schedule_count(&mut self, owner: UserId) -> Result<u32, Error> {

@@ -6,6 +6,7 @@ use cynode_domain::ids::{SessionId, TokenId, UserId};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx, User};
 
 /// A signed-in session: one access token and one refresh token at a time.
@@ -134,7 +135,7 @@ impl SessionStore for Tx {
 
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {
         let sql = "SELECT * FROM refresh_sessions WHERE access_token_hash = $1";
-        self.row(sql, params![hash]).await?.as_ref().map(session).transpose()
+        self.one(&tables::SESSIONS, sql, params![hash], session).await
     }
 
     async fn session_with_user(&mut self, hash: &[u8]) -> Result<Option<(Session, User)>, Error> {
@@ -150,7 +151,7 @@ impl SessionStore for Tx {
 
     async fn session_by_refresh(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {
         let sql = "SELECT * FROM refresh_sessions WHERE refresh_token_hash = $1 /*pg FOR UPDATE */";
-        self.row(sql, params![hash]).await?.as_ref().map(session).transpose()
+        self.one(&tables::SESSIONS, sql, params![hash], session).await
     }
 
     async fn session_by_spent_refresh(&mut self, hash: &[u8]) -> Result<Option<SessionId>, Error> {
@@ -196,7 +197,7 @@ impl SessionStore for Tx {
 
     async fn token_by_hash(&mut self, hash: &[u8]) -> Result<Option<ApiToken>, Error> {
         let sql = "SELECT * FROM api_tokens WHERE token_hash = $1";
-        self.row(sql, params![hash]).await?.as_ref().map(token).transpose()
+        self.one(&tables::API_TOKENS, sql, params![hash], token).await
     }
 
     async fn token_with_user(&mut self, hash: &[u8]) -> Result<Option<(ApiToken, User)>, Error> {
@@ -218,7 +219,7 @@ impl SessionStore for Tx {
         let sql = "SELECT * FROM api_tokens WHERE user_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
-        self.rows(sql, params![user, before, limit]).await?.iter().map(token).collect()
+        self.page(&tables::API_TOKENS, sql, params![user, before, limit], token).await
     }
 
     async fn token_revoke(
@@ -233,7 +234,7 @@ impl SessionStore for Tx {
     }
 }
 
-fn session(row: &Row) -> Result<Session, Error> {
+pub(crate) fn session(row: &Row) -> Result<Session, Error> {
     Ok(Session {
         id: row.id("id")?,
         user: row.id("user_id")?,
@@ -246,7 +247,7 @@ fn session(row: &Row) -> Result<Session, Error> {
     })
 }
 
-fn token(row: &Row) -> Result<ApiToken, Error> {
+pub(crate) fn token(row: &Row) -> Result<ApiToken, Error> {
     Ok(ApiToken {
         id: row.id("id")?,
         user: row.id("user_id")?,

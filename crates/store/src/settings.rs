@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A setting.
@@ -70,7 +71,7 @@ pub trait SettingStore {
 impl SettingStore for Tx {
     async fn setting_lock(&mut self, key: &str) -> Result<Option<Setting>, Error> {
         let sql = "SELECT * FROM system_settings WHERE key = $1 /*pg FOR UPDATE */";
-        self.row(sql, params![key]).await?.as_ref().map(setting).transpose()
+        self.one(&tables::SETTINGS, sql, params![key], setting).await
     }
 
     async fn setting_list(
@@ -83,7 +84,7 @@ impl SettingStore for Tx {
                    WHERE substr(key, 1, length($1 /*pg ::text */)) = $1
                    AND ($2 /*pg ::text */ IS NULL OR key > $2)
                    ORDER BY key LIMIT $3";
-        self.rows(sql, params![prefix, after, limit]).await?.iter().map(setting).collect()
+        self.page(&tables::SETTINGS, sql, params![prefix, after, limit], setting).await
     }
 
     async fn setting_put(&mut self, setting: &Setting) -> Result<bool, Error> {
@@ -156,7 +157,7 @@ impl Setting {
     }
 }
 
-fn setting(row: &Row) -> Result<Setting, Error> {
+pub(crate) fn setting(row: &Row) -> Result<Setting, Error> {
     Ok(Setting {
         key: row.get("key")?,
         value: row.get("value")?,

@@ -7,6 +7,7 @@ use cynode_domain::skill::SkillScope;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A skill.
@@ -96,7 +97,7 @@ impl SkillStore for Tx {
 
     async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error> {
         let sql = "SELECT * FROM skills WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(skill).transpose()
+        self.one(&tables::SKILLS, sql, params![id], skill).await
     }
 
     async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error> {
@@ -112,7 +113,7 @@ impl SkillStore for Tx {
                    ORDER BY s.id DESC LIMIT $5";
         let scope = filter.scope.map(SkillScope::as_str);
         let params = params![filter.reader, scope, filter.owner, filter.before, filter.limit];
-        self.rows(sql, params).await?.iter().map(skill).collect()
+        self.page(&tables::SKILLS, sql, params, skill).await
     }
 
     async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error> {
@@ -147,7 +148,7 @@ impl SkillStore for Tx {
     }
 }
 
-fn skill(row: &Row) -> Result<Skill, Error> {
+pub(crate) fn skill(row: &Row) -> Result<Skill, Error> {
     Ok(Skill {
         id: row.id("id")?,
         name: row.get("name")?,

@@ -18,6 +18,7 @@ use rusqlite::functions::FunctionFlags;
 use tokio::sync::mpsc;
 
 use crate::operation::Queued;
+use crate::quarantine::Quarantine;
 use crate::{Error, Tx};
 
 /// Waiting operations; more than this and callers wait for room.
@@ -31,6 +32,7 @@ const READERS: usize = 2;
 pub(crate) struct Sqlite {
     writes: mpsc::Sender<Queued>,
     reads: mpsc::Sender<Queued>,
+    pub(crate) quarantine: Arc<Quarantine>,
 }
 
 impl Sqlite {
@@ -39,17 +41,18 @@ impl Sqlite {
         create(path);
         let connection = connect(path)?;
         let (writes, write_queue) = mpsc::channel(QUEUE);
-        start_thread("store-writer", move || {
-            serve_writes(connection, write_queue);
-        })?;
+        let quarantine = Arc::<Quarantine>::default();
+        let tx = Tx::sqlite(connection).noting_in(&quarantine);
+        start_thread("store-writer", move || serve_writes(tx, write_queue))?;
         let (reads, read_queue) = mpsc::channel(QUEUE);
         let read_queue = Arc::new(Mutex::new(read_queue));
         for _ in 0..READERS {
             let (connection, queue) = (connect(path)?, Arc::clone(&read_queue));
             connection.execute_batch("PRAGMA query_only = ON")?;
-            start_thread("store-reader", move || serve_reads(connection, &queue))?;
+            let tx = Tx::sqlite(connection).noting_in(&quarantine);
+            start_thread("store-reader", move || serve_reads(tx, &queue))?;
         }
-        Ok(Self { writes, reads })
+        Ok(Self { writes, reads, quarantine })
     }
 
     pub(crate) async fn write(&self, operation: Queued) -> Result<(), Error> {
@@ -102,8 +105,7 @@ fn now_micros() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn serve_writes(connection: Connection, mut queue: mpsc::Receiver<Queued>) {
-    let mut tx = Tx::sqlite(connection);
+fn serve_writes(mut tx: Tx, mut queue: mpsc::Receiver<Queued>) {
     let mut more = VecDeque::new();
     while let Some(first) = more.pop_front().or_else(|| queue.blocking_recv()) {
         more.push_front(first);
@@ -173,8 +175,7 @@ fn run_in_savepoint(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
     if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
 }
 
-fn serve_reads(connection: Connection, queue: &Mutex<mpsc::Receiver<Queued>>) {
-    let mut tx = Tx::sqlite(connection);
+fn serve_reads(mut tx: Tx, queue: &Mutex<mpsc::Receiver<Queued>>) {
     loop {
         let next = match queue.lock() {
             Ok(mut queue) => queue.blocking_recv(),

@@ -1,12 +1,15 @@
 //! Runs as people see them: where each stands, who drives it, and what it waits for.
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{HolderId, ProjectId, RunId, TaskId, UserId};
 use cynode_domain::run::RunState;
 
 use crate::column::Row;
-use crate::param::params;
+use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::runs::recorded;
 use crate::workflow::transition;
 use crate::{Error, RecordedRun, Transition, Tx};
@@ -91,6 +94,8 @@ pub trait StandingStore {
     async fn run_standing(&mut self, id: RunId) -> Result<Option<StandingRun>, Error>;
     /// A page of runs, newest first.
     async fn run_page(&mut self, filter: &RunFilter) -> Result<Vec<StandingRun>, Error>;
+    /// How the engine would find these runs, in its own words.
+    async fn run_page_plan(&mut self, filter: &RunFilter) -> Result<String, Error>;
     /// The newest row of a node, up to row `until`.
     async fn history_find(
         &mut self,
@@ -109,48 +114,88 @@ pub trait StandingStore {
 
 /// A lease is live by the clock of the database; what a run waits for is said by its task and its
 /// own row. An ended run waits for nothing, whatever it waited for before.
-const STANDING: &str = "SELECT r.id, r.task_id, r.trace_id, r.status, r.created_at, r.started_at,
-        r.ended_at, r.graph_version, r.parent_run_id, r.parent_sequence, r.put_down_reason,
-        r.not_before, t.name, t.project_id, t.created_by, t.paused_at,
-        c.sequence, c.last_node_id, c.edge, l.holder_id, l.epoch, l.expires_at,
-        CASE WHEN NOT r.runnable THEN r.status
+macro_rules! state {
+    () => {
+        "CASE WHEN NOT r.runnable THEN r.status
             WHEN t.paused_at IS NOT NULL AND l.holder_id IS NOT NULL THEN 'pausing'
             WHEN t.paused_at IS NOT NULL THEN 'paused'
             WHEN l.holder_id IS NOT NULL THEN 'running'
             WHEN r.waits_for = 'answer' THEN 'needs_answer'
             WHEN r.waits_for = 'dependencies' THEN 'waiting'
-            ELSE 'queued' END AS state
+            ELSE 'queued' END"
+    };
+}
+
+pub(crate) const STANDING: &str = concat!(
+    "SELECT r.id, r.task_id, r.trace_id, r.status, r.created_at, r.started_at,
+        r.ended_at, r.graph_version, r.parent_run_id, r.parent_sequence, r.put_down_reason,
+        r.not_before, t.name, t.project_id, t.created_by, t.paused_at,
+        c.sequence, c.last_node_id, c.edge, l.holder_id, l.epoch, l.expires_at, ",
+    state!(),
+    " AS state
     FROM runs r JOIN tasks t ON t.id = r.task_id
     LEFT JOIN task_workflow_leases l ON l.task_id = r.task_id AND l.run_id = r.id
         AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now()
     LEFT JOIN workflow_checkpoints c ON c.task_id = r.task_id AND c.run_id = r.id
-        AND c.sequence > 0";
+        AND c.sequence > 0"
+);
+
+/// Only the wanted conditions stand in the statement, so that each engine plans for its index. What a state
+/// says of the run's own row stands there as well: the indexes are about that.
+fn page_statement(filter: &RunFilter) -> (String, Vec<Param>) {
+    let mut params: Vec<Param> = vec![];
+    let mut sql = format!("{STANDING} WHERE 1 = 1");
+    let mut wanted = |condition: &str, value: Option<Param>| {
+        if let Some(value) = value {
+            params.push(value);
+            let _ = write!(sql, " AND {condition} ${}", params.len());
+        }
+    };
+    wanted("t.created_by =", filter.created_by.map(Into::into));
+    wanted("r.task_id =", filter.task.map(Into::into));
+    wanted("t.project_id =", filter.project.map(Into::into));
+    wanted("r.id <", filter.before.map(Into::into));
+    wanted(concat!(state!(), " ="), filter.state.map(|state| state.as_str().into()));
+    let mut order = "r.id DESC";
+    match filter.state {
+        None => {}
+        Some(RunState::NeedsAnswer) => sql.push_str(" AND r.runnable AND r.waits_for = 'answer'"),
+        Some(RunState::Waiting) => {
+            sql.push_str(" AND r.runnable AND r.waits_for = 'dependencies'");
+        }
+        Some(RunState::Queued | RunState::Running | RunState::Pausing | RunState::Paused) => {
+            sql.push_str(" AND r.runnable");
+        }
+        Some(ended @ (RunState::Completed | RunState::Failed | RunState::Canceled)) => {
+            params.push(ended.as_str().into());
+            let number = params.len();
+            let _ = write!(
+                sql,
+                " AND NOT r.runnable AND r.status >= ${number} AND r.status <= ${number}"
+            );
+            order = "r.status DESC, r.id DESC";
+        }
+    }
+    params.push(filter.limit.into());
+    let _ = write!(sql, " ORDER BY {order} LIMIT ${}", params.len());
+    (sql, params)
+}
 
 #[async_trait]
 impl StandingStore for Tx {
     async fn run_standing(&mut self, id: RunId) -> Result<Option<StandingRun>, Error> {
         let sql = format!("{STANDING} WHERE r.id = $1");
-        self.row(&sql, params![id]).await?.as_ref().map(standing).transpose()
+        self.one(&tables::RUNS, &sql, params![id], standing).await
     }
 
     async fn run_page(&mut self, filter: &RunFilter) -> Result<Vec<StandingRun>, Error> {
-        let sql = format!(
-            "SELECT * FROM ({STANDING}
-                WHERE ($1 /*pg ::uuid */ IS NULL OR t.created_by = $1)
-                AND ($2 /*pg ::uuid */ IS NULL OR r.task_id = $2)
-                AND ($3 /*pg ::uuid */ IS NULL OR t.project_id = $3)
-                AND ($4 /*pg ::uuid */ IS NULL OR r.id < $4)) AS found
-             WHERE $5 /*pg ::text */ IS NULL OR state = $5 ORDER BY id DESC LIMIT $6"
-        );
-        let params = params![
-            filter.created_by,
-            filter.task,
-            filter.project,
-            filter.before,
-            filter.state.map(RunState::as_str),
-            filter.limit,
-        ];
-        self.rows(&sql, params).await?.iter().map(standing).collect()
+        let (sql, params) = page_statement(filter);
+        self.page(&tables::RUNS, &sql, &params, standing).await
+    }
+
+    async fn run_page_plan(&mut self, filter: &RunFilter) -> Result<String, Error> {
+        let (sql, params) = page_statement(filter);
+        self.plan(&sql, &params).await
     }
 
     async fn history_find(
@@ -173,11 +218,11 @@ impl StandingStore for Tx {
     ) -> Result<Vec<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history
                    WHERE run_id = $1 AND sequence BETWEEN $2 AND $3 ORDER BY sequence";
-        self.rows(sql, params![run, from, to]).await?.iter().map(transition).collect()
+        self.all(&tables::HISTORY, sql, params![run, from, to], transition).await
     }
 }
 
-fn standing(row: &Row) -> Result<StandingRun, Error> {
+pub(crate) fn standing(row: &Row) -> Result<StandingRun, Error> {
     let version: Option<i64> = row.get("graph_version")?;
     let put_down: Option<String> = row.get("put_down_reason")?;
     let not_before = row.get("not_before")?;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Run, Tx, WorkflowStore};
 
 /// Something that somebody did to a run.
@@ -146,7 +147,7 @@ impl SteerStore for Tx {
     async fn act_list(&mut self, run: RunId, from: i64, to: i64) -> Result<Vec<Act>, Error> {
         let sql = "SELECT * FROM run_acts WHERE run_id = $1 AND sequence BETWEEN $2 AND $3
                    ORDER BY sequence, id LIMIT 1000";
-        self.rows(sql, params![run, from, to]).await?.iter().map(act).collect()
+        self.list(&tables::RUN_ACTS, sql, params![run, from, to], act).await
     }
 }
 
@@ -175,7 +176,7 @@ async fn plant(tx: &mut Tx, run: &Run, seed: &Seed) -> Result<(), Error> {
     tx.execute(sql, params).await.map(drop)
 }
 
-fn act(row: &Row) -> Result<Act, Error> {
+pub(crate) fn act(row: &Row) -> Result<Act, Error> {
     Ok(Act {
         run: row.id("run_id")?,
         task: row.id("task_id")?,

@@ -1,11 +1,13 @@
 //! The store: opens a database and runs operations on it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
 use crate::operation::{Body, Outcome, Queued, erased, queue, typed};
 use crate::postgres::Postgres;
+use crate::quarantine::{Finding, Quarantine};
 use crate::sqlite::{self, Sqlite};
 use crate::{Error, Move, MoveStore, Moved, Notices, Tx, migrate};
 
@@ -65,6 +67,11 @@ impl Store {
         let store = Self(backend);
         migrate::migrate(&store).await?;
         Ok(store)
+    }
+
+    /// The file that a URL of the embedded database names.
+    pub fn file_of(url: &str) -> Option<PathBuf> {
+        sqlite::path_of(url)
     }
 
     /// Which engine keeps the state.
@@ -175,9 +182,39 @@ impl Store {
 
     /// Boxed, so that it is compiled here and not wherever it is awaited.
     fn run(&self, manner: Manner, body: Body) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let outcome = self.run_alone(manner, body).await;
+            if self.quarantine().is_pending() {
+                self.record_quarantine().await;
+            }
+            outcome
+        })
+    }
+
+    async fn run_alone(&self, manner: Manner, body: Body) -> Outcome {
         match &self.0 {
-            Backend::Postgres(postgres) => Box::pin(on_postgres(postgres, manner, body)),
-            Backend::Sqlite(sqlite) => Box::pin(on_sqlite(sqlite, manner, body)),
+            Backend::Postgres(postgres) => on_postgres(postgres, manner, body).await,
+            Backend::Sqlite(sqlite) => on_sqlite(sqlite, manner, body).await,
+        }
+    }
+
+    fn quarantine(&self) -> &Quarantine {
+        match &self.0 {
+            Backend::Postgres(postgres) => &postgres.quarantine,
+            Backend::Sqlite(sqlite) => &sqlite.quarantine,
+        }
+    }
+
+    /// Records rows that could not be decoded, in a transaction of their own: whoever found them may
+    /// have been reading only.
+    async fn record_quarantine(&self) {
+        let found = self.quarantine().take();
+        let places: Vec<_> = found.iter().map(Finding::place).collect();
+        let body = erased(move |tx| Box::pin(async move { tx.record_quarantine(found).await }));
+        if let Err(error) = typed::<(), Error>(self.run_alone(Manner::Write, body).await) {
+            self.quarantine().forget(&places);
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, rows = places.len(), "quarantined rows not recorded");
         }
     }
 }

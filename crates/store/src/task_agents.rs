@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// One life of an agent on a task.
@@ -118,7 +119,7 @@ impl TaskAgentStore for Tx {
     ) -> Result<Option<TaskAgent>, Error> {
         let sql = "SELECT * FROM task_agents WHERE task_id = $1 AND role = $2
                    ORDER BY id DESC LIMIT 1";
-        self.row(sql, params![task, role.as_str()]).await?.as_ref().map(agent).transpose()
+        self.one(&tables::TASK_AGENTS, sql, params![task, role.as_str()], agent).await
     }
 
     async fn agent_of_holder(
@@ -128,16 +129,16 @@ impl TaskAgentStore for Tx {
     ) -> Result<Option<TaskAgent>, Error> {
         let sql = "SELECT * FROM task_agents WHERE task_id = $1 AND holder = $2
                    ORDER BY id DESC LIMIT 1";
-        self.row(sql, params![task, holder]).await?.as_ref().map(agent).transpose()
+        self.one(&tables::TASK_AGENTS, sql, params![task, holder], agent).await
     }
 
     async fn agent_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<TaskAgent>, Error> {
         let sql = "SELECT * FROM task_agents WHERE task_id = $1 ORDER BY id DESC LIMIT $2";
-        self.rows(sql, params![task, limit]).await?.iter().map(agent).collect()
+        self.page(&tables::TASK_AGENTS, sql, params![task, limit], agent).await
     }
 }
 
-fn agent(row: &Row) -> Result<TaskAgent, Error> {
+pub(crate) fn agent(row: &Row) -> Result<TaskAgent, Error> {
     let activity = row.get::<Option<String>>("activity")?.map(|word| word.parse()).transpose();
     Ok(TaskAgent {
         id: row.id("id")?,

@@ -1,5 +1,7 @@
 //! Tasks and what they depend on.
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
@@ -10,9 +12,11 @@ use cynode_domain::status::TaskStatus;
 use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::column::Row;
-use crate::param::params;
+use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What a task is, as its creator said it.
@@ -112,14 +116,23 @@ pub trait TaskStore {
     async fn task_get(&mut self, id: TaskId) -> Result<Option<Task>, Error>;
     /// The task with this id, locked until the transaction ends.
     async fn task_lock(&mut self, id: TaskId) -> Result<Option<Task>, Error>;
+    /// Who created a task and in which project, whatever else its row holds; nothing if that cannot be
+    /// told.
+    async fn task_scope(&mut self, id: TaskId) -> Result<Option<(UserId, ProjectId)>, Error>;
     /// The user's task with this name.
     async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error>;
     /// The user's task with this idempotency key.
     async fn task_by_key(&mut self, user: UserId, key: &str) -> Result<Option<Task>, Error>;
+    /// Remembers what a request with an idempotency key asked for, as a hash.
+    async fn task_set_request_hash(&mut self, id: TaskId, hash: &str) -> Result<(), Error>;
+    /// What the request with an idempotency key asked for; nothing if that is not known.
+    async fn task_request_hash(&mut self, id: TaskId) -> Result<Option<String>, Error>;
     /// The highest number among the user's names: `stem` is 1, `stem-7` is 7; 0 if there are none.
     async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error>;
     /// A page of tasks, newest first.
     async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error>;
+    /// How the engine would find these tasks, in its own words.
+    async fn task_list_plan(&mut self, filter: &TaskFilter) -> Result<String, Error>;
     /// Moves a task that is still open; false if it is closed.
     async fn task_set_status(
         &mut self,
@@ -170,22 +183,38 @@ impl TaskStore for Tx {
 
     async fn task_get(&mut self, id: TaskId) -> Result<Option<Task>, Error> {
         let sql = "SELECT * FROM tasks WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(task).transpose()
+        self.one(&tables::TASKS, sql, params![id], task).await
     }
 
     async fn task_lock(&mut self, id: TaskId) -> Result<Option<Task>, Error> {
         let sql = "SELECT * FROM tasks WHERE id = $1 /*pg FOR NO KEY UPDATE */";
-        self.row(sql, params![id]).await?.as_ref().map(task).transpose()
+        self.one(&tables::TASKS, sql, params![id], task).await
+    }
+
+    async fn task_scope(&mut self, id: TaskId) -> Result<Option<(UserId, ProjectId)>, Error> {
+        let sql = "SELECT created_by, project_id FROM tasks WHERE id = $1";
+        let row = self.row(sql, params![id]).await?;
+        Ok(row.and_then(|row| Some((row.id("created_by").ok()?, row.id("project_id").ok()?))))
     }
 
     async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error> {
         let sql = "SELECT * FROM tasks WHERE created_by = $1 AND name = $2";
-        self.row(sql, params![user, name]).await?.as_ref().map(task).transpose()
+        self.one(&tables::TASKS, sql, params![user, name], task).await
     }
 
     async fn task_by_key(&mut self, user: UserId, key: &str) -> Result<Option<Task>, Error> {
         let sql = "SELECT * FROM tasks WHERE created_by = $1 AND idempotency_key = $2";
-        self.row(sql, params![user, key]).await?.as_ref().map(task).transpose()
+        self.one(&tables::TASKS, sql, params![user, key], task).await
+    }
+
+    async fn task_set_request_hash(&mut self, id: TaskId, hash: &str) -> Result<(), Error> {
+        let sql = "UPDATE tasks SET request_sha256 = $2 WHERE id = $1";
+        self.execute(sql, params![id, hash]).await.map(drop)
+    }
+
+    async fn task_request_hash(&mut self, id: TaskId) -> Result<Option<String>, Error> {
+        let sql = "SELECT request_sha256 FROM tasks WHERE id = $1";
+        self.row(sql, params![id]).await?.map_or(Ok(None), |row| row.get("request_sha256"))
     }
 
     async fn task_highest_number(&mut self, user: UserId, stem: &str) -> Result<u32, Error> {
@@ -207,23 +236,13 @@ impl TaskStore for Tx {
     }
 
     async fn task_list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
-        let sql = "SELECT * FROM tasks
-                   WHERE ($1 /*pg ::uuid */ IS NULL OR created_by = $1)
-                   AND ($2 /*pg ::uuid */ IS NULL OR project_id = $2)
-                   AND ($3 /*pg ::text */ IS NULL OR status = $3)
-                   AND ($4 /*pg ::uuid */ IS NULL OR id < $4)
-                   AND ($5 /*pg ::boolean */ IS NULL OR $5 = EXISTS (SELECT 1 FROM runs r
-                       WHERE r.task_id = tasks.id AND r.runnable AND r.waits_for = 'answer'))
-                   ORDER BY id DESC LIMIT $6";
-        let params = params![
-            filter.created_by,
-            filter.project,
-            filter.status,
-            filter.before,
-            filter.awaits_answer,
-            filter.limit
-        ];
-        self.rows(sql, params).await?.iter().map(task).collect()
+        let (sql, params) = list_statement(filter);
+        self.page(&tables::TASKS, &sql, &params, task).await
+    }
+
+    async fn task_list_plan(&mut self, filter: &TaskFilter) -> Result<String, Error> {
+        let (sql, params) = list_statement(filter);
+        self.plan(&sql, &params).await
     }
 
     async fn task_set_status(
@@ -251,10 +270,8 @@ impl TaskStore for Tx {
     }
 
     async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error> {
-        // The index on the status holds open tasks only.
-        let closed = if status.is_terminal() { "closed" } else { "NOT closed" };
-        let sql = format!("SELECT count(*) AS n FROM tasks WHERE status = $1 AND {closed}");
-        self.row(&sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+        let sql = "SELECT count(*) AS n FROM tasks WHERE status = $1";
+        self.row(sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
     }
 
     async fn dependency_lock(&mut self) -> Result<(), Error> {
@@ -284,7 +301,56 @@ impl TaskStore for Tx {
     }
 }
 
-fn task(row: &Row) -> Result<Task, Error> {
+/// A range of one index, whose columns are the filter and the id: neither engine reads a task that it
+/// does not give out. PostgreSQL, given equalities, might walk all tasks by id instead and filter.
+fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
+    let (mut columns, mut params): (Vec<&str>, Vec<Param>) = (vec![], vec![]);
+    // No index has both: a project's tasks are as a rule those of one user.
+    let rest = match (filter.project, filter.created_by) {
+        (Some(project), rest) => {
+            columns.push("project_id");
+            params.push(project.into());
+            rest
+        }
+        (None, Some(user)) => {
+            columns.push("created_by");
+            params.push(user.into());
+            None
+        }
+        (None, None) => None,
+    };
+    if let Some(status) = filter.status {
+        columns.push("status");
+        params.push(status.into());
+    }
+    columns.push("id");
+    let values: String = (1..columns.len()).map(|number| format!("${number}, ")).collect();
+    params.push(filter.before.map_or_else(|| Uuid::max().into(), Param::from));
+    params.push(Uuid::nil().into());
+    let (names, before, first) = (columns.join(", "), params.len() - 1, params.len());
+    let mut sql = format!(
+        "SELECT * FROM tasks
+         WHERE ({names}) < ({values}${before}) AND ({names}) >= ({values}${first})"
+    );
+    if let Some(user) = rest {
+        params.push(user.into());
+        let _ = write!(sql, " AND created_by = ${}", params.len());
+    }
+    if let Some(awaits_answer) = filter.awaits_answer {
+        let not = if awaits_answer { "" } else { "NOT " };
+        let _ = write!(
+            sql,
+            " AND {not}EXISTS (SELECT 1 FROM runs r WHERE r.task_id = tasks.id AND r.runnable
+             AND r.waits_for = 'answer')"
+        );
+    }
+    params.push(filter.limit.into());
+    let order = columns.join(" DESC, ");
+    let _ = write!(sql, " ORDER BY {order} DESC LIMIT ${}", params.len());
+    (sql, params)
+}
+
+pub(crate) fn task(row: &Row) -> Result<Task, Error> {
     let mode: String = row.get("input_mode")?;
     let input_mode = [InputMode::Prompt, InputMode::Script, InputMode::Commands]
         .into_iter()

@@ -9,6 +9,7 @@ use tokio_postgres::types::ToSql;
 use crate::Error;
 use crate::column::Row;
 use crate::param::Param;
+use crate::quarantine::Quarantine;
 
 /// One transaction. What it can do is the sum of the store traits; it is committed by [`crate::Store`]
 /// when the operation succeeds, and rolled back otherwise.
@@ -18,6 +19,8 @@ pub struct Tx {
     /// came before; SQLite would not, so the operation is refused as a whole on both.
     failed: bool,
     stage: Stage,
+    /// Where rows are noted that cannot be decoded.
+    quarantine: Arc<Quarantine>,
 }
 
 /// How far a transaction is on PostgreSQL: whether a statement that did nothing may be sent again.
@@ -92,7 +95,18 @@ impl Tx {
     }
 
     fn over(connection: Connection) -> Self {
-        Self { connection, failed: false, stage: Stage::UnderWay }
+        let quarantine = Arc::default();
+        Self { connection, failed: false, stage: Stage::UnderWay, quarantine }
+    }
+
+    /// The same transaction, with rows that cannot be decoded noted in `quarantine`.
+    pub(crate) fn noting_in(mut self, quarantine: &Arc<Quarantine>) -> Self {
+        self.quarantine = Arc::clone(quarantine);
+        self
+    }
+
+    pub(crate) fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
     }
 
     /// Whether a statement failed since [`Tx::forget_failure`].
@@ -134,6 +148,18 @@ impl Tx {
     /// The first row of the answer, if there is one.
     pub(crate) async fn row(&mut self, sql: &str, params: &[Param]) -> Result<Option<Row>, Error> {
         Ok(self.rows(sql, params).await?.into_iter().next())
+    }
+
+    /// How the engine would find the rows of a statement, in its own words.
+    pub(crate) async fn plan(&mut self, sql: &str, params: &[Param]) -> Result<String, Error> {
+        let (explain, column) = if self.is_sqlite() {
+            ("EXPLAIN QUERY PLAN", "detail")
+        } else {
+            ("EXPLAIN", "QUERY PLAN")
+        };
+        let rows = self.rows(&format!("{explain} {sql}"), params).await?;
+        let lines: Result<Vec<String>, Error> = rows.iter().map(|row| row.get(column)).collect();
+        Ok(lines?.join("\n"))
     }
 
     /// How many rows a statement changed.

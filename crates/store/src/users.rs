@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// A person or service account.
@@ -59,6 +60,8 @@ pub trait UserStore {
         hash: &str,
         at: DateTime<Utc>,
     ) -> Result<(), Error>;
+    /// Lets one process at a time write what a start writes, until the transaction ends.
+    async fn startup_lock(&mut self) -> Result<(), Error>;
     /// The user's password hash.
     async fn password_get(&mut self, user: UserId) -> Result<Option<String>, Error>;
     /// Records something that happened around signing in.
@@ -77,13 +80,19 @@ impl UserStore for Tx {
     }
 
     async fn user_get(&mut self, id: UserId) -> Result<Option<User>, Error> {
-        let row = self.row("SELECT * FROM users WHERE id = $1", params![id]).await?;
-        row.as_ref().map(user).transpose()
+        let sql = "SELECT * FROM users WHERE id = $1";
+        self.one(&tables::USERS, sql, params![id], user).await
     }
 
     async fn user_by_handle(&mut self, handle: &str) -> Result<Option<User>, Error> {
-        let row = self.row("SELECT * FROM users WHERE handle = $1", params![handle]).await?;
-        row.as_ref().map(user).transpose()
+        let sql = "SELECT * FROM users WHERE handle = $1";
+        self.one(&tables::USERS, sql, params![handle], user).await
+    }
+
+    async fn startup_lock(&mut self) -> Result<(), Error> {
+        // SQLite has one writer and reads the lock as a comment. The number is ours to choose.
+        let sql = "SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299003) */";
+        self.rows(sql, &[]).await.map(drop)
     }
 
     async fn password_set(
@@ -123,13 +132,16 @@ impl UserStore for Tx {
     }
 
     async fn auth_event_list(&mut self, limit: i64) -> Result<Vec<(String, bool)>, Error> {
-        let sql = "SELECT event_type, success FROM auth_audit_log ORDER BY id DESC LIMIT $1";
-        let rows = self.rows(sql, params![limit]).await?;
-        rows.iter().map(|row| Ok((row.get("event_type")?, row.get("success")?))).collect()
+        let sql = "SELECT id, event_type, success FROM auth_audit_log ORDER BY id DESC LIMIT $1";
+        self.page(&tables::AUTH_EVENTS, sql, params![limit], auth_event).await
     }
 }
 
-fn user(row: &Row) -> Result<User, Error> {
+pub(crate) fn auth_event(row: &Row) -> Result<(String, bool), Error> {
+    Ok((row.get("event_type")?, row.get("success")?))
+}
+
+pub(crate) fn user(row: &Row) -> Result<User, Error> {
     Ok(User {
         id: row.id("id")?,
         handle: row.get("handle")?,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// What a task is cut into. Each task has at most one.
@@ -115,7 +116,7 @@ impl WorkStore for Tx {
 
     async fn work_plan_get(&mut self, task: TaskId) -> Result<Option<WorkPlan>, Error> {
         let sql = "SELECT * FROM work_plans WHERE task_id = $1";
-        self.row(sql, params![task]).await?.as_ref().map(plan).transpose()
+        self.one(&tables::WORK_PLANS, sql, params![task], plan).await
     }
 
     async fn work_plan_complete(&mut self, task: TaskId, at: DateTime<Utc>) -> Result<bool, Error> {
@@ -126,12 +127,12 @@ impl WorkStore for Tx {
 
     async fn work_unit_get(&mut self, task: TaskId, id: &str) -> Result<Option<WorkUnit>, Error> {
         let sql = "SELECT * FROM work_units WHERE task_id = $1 AND unit_id = $2";
-        self.row(sql, params![task, id]).await?.as_ref().map(unit).transpose()
+        self.one(&tables::WORK_UNITS, sql, params![task, id], unit).await
     }
 
     async fn work_unit_list(&mut self, task: TaskId) -> Result<Vec<WorkUnit>, Error> {
         let sql = "SELECT * FROM work_units WHERE task_id = $1 ORDER BY position";
-        self.rows(sql, params![task]).await?.iter().map(unit).collect()
+        self.all(&tables::WORK_UNITS, sql, params![task], unit).await
     }
 
     async fn work_unit_update(&mut self, unit: &WorkUnit) -> Result<bool, Error> {
@@ -190,7 +191,7 @@ async fn unit_insert(tx: &mut Tx, unit: &WorkUnit) -> Result<(), Error> {
     tx.execute(sql, params).await.map(drop)
 }
 
-fn plan(row: &Row) -> Result<WorkPlan, Error> {
+pub(crate) fn plan(row: &Row) -> Result<WorkPlan, Error> {
     Ok(WorkPlan {
         task: row.id("task_id")?,
         issue_number: row.get("issue_number")?,
@@ -200,7 +201,7 @@ fn plan(row: &Row) -> Result<WorkPlan, Error> {
     })
 }
 
-fn unit(row: &Row) -> Result<WorkUnit, Error> {
+pub(crate) fn unit(row: &Row) -> Result<WorkUnit, Error> {
     Ok(WorkUnit {
         task: row.id("task_id")?,
         id: row.get("unit_id")?,

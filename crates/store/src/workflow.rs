@@ -18,10 +18,11 @@ use cynode_domain::status::RunStatus;
 use serde_json::Value;
 
 pub use self::claim::{Claim, Granted};
-pub(crate) use self::history::transition;
+pub(crate) use self::history::{position, transition};
 pub use self::moves::{Close, Held, Move, MoveStore, Moved, Told};
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// One execution of a task's workflow.
@@ -185,7 +186,7 @@ impl WorkflowStore for Tx {
 
     async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error> {
         let sql = "SELECT * FROM runs WHERE task_id = $1 ORDER BY id DESC LIMIT 1";
-        self.row(sql, params![task]).await?.as_ref().map(run).transpose()
+        self.one(&tables::RUNS, sql, params![task], run).await
     }
 
     async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error> {
@@ -272,13 +273,13 @@ impl WorkflowStore for Tx {
 
     async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1 ORDER BY sequence";
-        self.rows(sql, params![run]).await?.iter().map(transition).collect()
+        self.all(&tables::HISTORY, sql, params![run], transition).await
     }
 
     async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1
                    ORDER BY sequence DESC LIMIT 1";
-        self.row(sql, params![run]).await?.as_ref().map(transition).transpose()
+        self.one(&tables::HISTORY, sql, params![run], transition).await
     }
 
     async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
@@ -299,17 +300,16 @@ impl WorkflowStore for Tx {
     }
 
     async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error> {
-        let sql = "SELECT answer FROM workflow_effects WHERE run_id = $1 AND key = $2";
-        self.row(sql, params![run, key]).await?.map(|row| row.get("answer")).transpose()
+        let sql = "SELECT * FROM workflow_effects WHERE run_id = $1 AND key = $2";
+        let found = self.one(&tables::EFFECTS, sql, params![run, key], effect).await?;
+        Ok(found.map(|effect| effect.answer))
     }
 
     async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error> {
-        let sql = "SELECT key, answer FROM workflow_effects
+        let sql = "SELECT run_id, key, answer FROM workflow_effects
                    WHERE run_id = $1 AND sequence > $2 ORDER BY key";
-        let rows = self.rows(sql, params![run, sequence]).await?;
-        rows.iter()
-            .map(|row| Ok(Effect { key: row.get("key")?, answer: row.get("answer")? }))
-            .collect()
+        // All or none: an effect that is left out would happen again.
+        self.all(&tables::EFFECTS, sql, params![run, sequence], effect).await
     }
 
     async fn effects_of_others(&mut self, run: RunId, name: &str, but: &str) -> Result<u32, Error> {
@@ -320,6 +320,10 @@ impl WorkflowStore for Tx {
         let number: i64 = row.map_or(Ok(0), |row| row.get("number"))?;
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
+}
+
+pub(crate) fn effect(row: &Row) -> Result<Effect, Error> {
+    Ok(Effect { key: row.get("key")?, answer: row.get("answer")? })
 }
 
 pub(crate) fn run(row: &Row) -> Result<Run, Error> {

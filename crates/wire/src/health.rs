@@ -1,5 +1,6 @@
 //! Health, readiness and version.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 /// `GET /readyz`: 200 when everything needed answers, else 503 with the reasons in words.
@@ -9,6 +10,23 @@ pub struct ReadyView {
     pub ready: bool,
     /// What is missing, in words.
     pub reasons: Vec<String>,
+    /// What needs attention although work can be done, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A stored row that the orchestrator cannot read, or stored content that is damaged. Everything else goes
+/// on without it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct QuarantinedRowView {
+    /// The table; `blobs` for content.
+    pub table: String,
+    /// The row's key.
+    pub key: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// When it was found.
+    pub first_seen_at: DateTime<Utc>,
 }
 
 /// `GET /v1/status`
@@ -31,6 +49,12 @@ pub struct StatusView {
     /// Whether the project manager is there; work that names its commands is done without it.
     #[serde(default)]
     pub project_manager: ManagerStatus,
+    /// How many stored rows cannot be read and are left out.
+    #[serde(default)]
+    pub quarantined_rows: i64,
+    /// The oldest of these rows, for administrators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<QuarantinedRowView>,
 }
 
 /// Whether the project manager is there.

@@ -1,7 +1,16 @@
 //! The first start, and the ones after it.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
+use cynode_client::Client;
+use cynode_orchestrator::{Orchestrator, OrchestratorOptions};
+use cynode_runtime::clock::SystemClock;
+use cynode_runtime::secret_file;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::Tasks;
+use cynode_testkit::postgres_database;
+use futures_util::future::join_all;
 use secrecy::ExposeSecret;
 
 use crate::harness::{Harness, refused};
@@ -58,4 +67,54 @@ async fn the_embedded_database_can_be_read_by_its_owner_only() {
 
     let metadata = std::fs::metadata(harness.data_dir().join("cynode.db")).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+}
+
+/// As three machines that are set up at once. Each has files of its own, or they share them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_orchestrators_that_start_at_once_on_an_empty_database_all_serve() {
+    for shares_files in [false, true] {
+        let database = postgres_database().await;
+        let shared = Arc::new(tempfile::tempdir().unwrap());
+        let mut starts = vec![];
+        for _ in 0..3 {
+            let data_dir = if shares_files {
+                Arc::clone(&shared)
+            } else {
+                Arc::new(tempfile::tempdir().unwrap())
+            };
+            let url = database.url.clone();
+            starts.push(async move {
+                let options = OrchestratorOptions {
+                    listen: "127.0.0.1:0".to_owned(),
+                    database_url: Some(url),
+                    ..OrchestratorOptions::default()
+                };
+                let started =
+                    Orchestrator::start(&options, data_dir.path(), Arc::new(SystemClock)).await;
+                (started, data_dir)
+            });
+        }
+
+        let started = join_all(starts).await;
+
+        let mut tokens = vec![];
+        let (stop, tasks) = (Shutdown::new(), Tasks::new());
+        let mut urls = vec![];
+        for (orchestrator, data_dir) in &started {
+            assert!(orchestrator.is_ok(), "{:#}", orchestrator.as_ref().err().unwrap());
+            tokens.extend(secret_file::read(data_dir.path().join("admin.token")).ok());
+        }
+        for (orchestrator, _data_dir) in started {
+            let (orchestrator, stop) = (orchestrator.unwrap(), stop.clone());
+            urls.push(format!("http://{}", orchestrator.address()));
+            tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
+        }
+        // One of them made the administrator, and only its files say how to sign in.
+        assert_eq!(tokens.len(), if shares_files { 3 } else { 1 });
+        for (url, token) in urls.iter().zip(tokens.iter().cycle()) {
+            Client::new(url, token.clone()).unwrap().whoami().await.unwrap();
+        }
+        stop.trigger();
+        tasks.finish(std::time::Duration::from_mins(1)).await;
+    }
 }

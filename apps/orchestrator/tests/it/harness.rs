@@ -55,11 +55,23 @@ impl Harness {
         Self::start(Arc::new(tempfile::tempdir().unwrap()), database, |_| {}).await
     }
 
-    async fn start(
+    pub(crate) async fn start(
         data_dir: Arc<TempDir>,
         database: TestDatabase,
         change: impl FnOnce(&mut OrchestratorOptions),
     ) -> Self {
+        match Self::try_start(data_dir, database, change).await {
+            Ok(harness) => harness,
+            Err((error, _)) => panic!("{error}"),
+        }
+    }
+
+    /// Starts one; or gives the reason why not, and the database.
+    pub(crate) async fn try_start(
+        data_dir: Arc<TempDir>,
+        database: TestDatabase,
+        change: impl FnOnce(&mut OrchestratorOptions),
+    ) -> Result<Self, (String, TestDatabase)> {
         let mut options = OrchestratorOptions {
             listen: "127.0.0.1:0".to_owned(),
             database_url: Some(database.url.clone()),
@@ -68,12 +80,15 @@ impl Harness {
         change(&mut options);
         let clock = ManualClock::new(SystemClock.now());
         let started = Orchestrator::start(&options, data_dir.path(), Arc::new(clock.clone()));
-        let orchestrator = Box::pin(started).await.unwrap();
+        let orchestrator = match Box::pin(started).await {
+            Ok(orchestrator) => orchestrator,
+            Err(error) => return Err((format!("{error:#}"), database)),
+        };
         let address = orchestrator.address();
         let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
         let stop = shutdown.clone();
         tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
-        Self {
+        Ok(Self {
             clock,
             options,
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
@@ -83,7 +98,13 @@ impl Harness {
             tasks,
             must_end_idle: AtomicBool::new(false),
             database: Some(database),
-        }
+        })
+    }
+
+    /// Stops it for good; what is left of it are its files.
+    pub(crate) async fn files(self) -> Arc<TempDir> {
+        self.stop().await;
+        Arc::clone(&self.data_dir)
     }
 
     /// Stops and starts it again with changed options, on the same database.

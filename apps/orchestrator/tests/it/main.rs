@@ -15,6 +15,7 @@ mod cancel;
 mod changing;
 mod chat;
 mod console;
+mod damage;
 mod documents;
 mod egress;
 mod events;
@@ -344,6 +345,15 @@ on_both_engines! {
     }
     payloads {
         what_tools_are_told_and_answer_is_stored_nowhere,
+    }
+    damage {
+        a_task_that_cannot_be_read_stops_nothing_else,
+        rows_that_cannot_be_read_do_not_keep_it_from_starting,
+        a_job_that_cannot_be_read_ends_and_its_node_gets_the_next,
+        nothing_is_ready_while_nothing_can_be_written,
+        an_idempotency_key_is_good_for_one_request,
+        a_file_that_was_changed_is_not_served,
+        a_database_that_is_gone_is_not_replaced_beside_files_of_its_tasks,
     }
     health {
         readiness_names_what_is_missing_until_it_is_there,

@@ -49,6 +49,7 @@ impl From<StoreError> for ToolFault {
             StoreError::Duplicate { .. }
             | StoreError::Statement(_)
             | StoreError::Unreadable { .. }
+            | StoreError::Quarantined { .. }
             | StoreError::Newer { .. }
             | StoreError::UnknownEngine { .. } => Self::internal(&fault),
         }
@@ -60,7 +61,7 @@ impl From<BlobError> for ToolFault {
         match fault {
             BlobError::TooLarge { .. } | BlobError::CutOff => Self::invalid(fault.to_string()),
             BlobError::Missing { .. } => Self::not_found(fault.to_string()),
-            BlobError::Disk(_) => Self::internal(&fault),
+            BlobError::Disk(_) | BlobError::Damaged { .. } => Self::internal(&fault),
         }
     }
 }
@@ -97,6 +98,7 @@ impl From<TaskError> for ToolFault {
             E::NotFound(_) => Self::not_found(fault.to_string()),
             E::Invalid(_) | E::Page(_) => Self::invalid(fault.to_string()),
             E::Closed { .. }
+            | E::KeyReused { .. }
             | E::DeadDependency { .. }
             | E::Cycle { .. }
             | E::Started

@@ -161,7 +161,7 @@ async fn current(tx: &mut Tx, cached: Option<Arc<Snapshot>>) -> Result<Arc<Snaps
     Ok(Arc::new(Snapshot {
         revision,
         providers,
-        rules: tx.rule_list().await?.into_iter().map(|stored| stored.rule).collect(),
+        rules: tx.rule_list_enforced().await?,
         settings: settings.into_iter().map(|setting| (setting.key, setting.value)).collect(),
         credentials: tx.credential_list().await?,
         groups,

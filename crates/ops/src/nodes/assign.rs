@@ -92,7 +92,12 @@ async fn follow(tx: &mut Tx, job: &mut Job) -> Result<(), cynode_store::Error> {
 pub(crate) async fn take_back(tx: &mut Tx) -> Result<(), cynode_store::Error> {
     let tasks: HashSet<_> = tx.job_unassign_silent(NODE_SILENCE_MS).await?.into_iter().collect();
     for id in tasks {
-        let Some(task) = tx.task_get(id).await? else { continue };
+        // Where the task wants to run is not known while its row cannot be read: it stays where it is.
+        let task = match tx.task_get(id).await {
+            Err(error) if error.is_unreadable() => continue,
+            found => found?,
+        };
+        let Some(task) = task else { continue };
         if task.asked.options.node.is_none() {
             tx.task_scatter(id).await?;
         }

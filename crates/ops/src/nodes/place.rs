@@ -21,7 +21,7 @@ use super::assign::{Placing, able, best};
 use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs, Subject};
 use crate::signals::Topic;
-use crate::tasks::event;
+use crate::tasks::event_of;
 use crate::workflow::owner;
 
 /// What is decided, as a word.
@@ -193,11 +193,14 @@ pub(super) async fn record(
     now: DateTime<Utc>,
 ) -> Result<(), cynode_store::Error> {
     tx.task_gather(job.asked.task, node.id).await?;
-    let Some(task) = tx.task_get(job.asked.task).await? else { return Ok(()) };
+    let Some(scope @ (user, project)) = tx.task_scope(job.asked.task).await? else {
+        return Ok(());
+    };
     let Choice { by, reason, .. } = choice;
     let data = json!({ "node": node.slug, "node_id": node.id, "by": by, "reason": reason });
     let (run, id) = (Some(job.asked.run), Some(job.asked.id));
-    tx.event_append(&NewEvent { run, job: id, ..event(&task, "job.placed", data) }).await?;
+    let placed = event_of(job.asked.task, scope, "job.placed", data);
+    tx.event_append(&NewEvent { run, job: id, ..placed }).await?;
     if *by != DecidedBy::Fallback {
         // What the project manager decided came with its answer.
         return Ok(());
@@ -205,9 +208,9 @@ pub(super) async fn record(
     let decision = Decision {
         id: DecisionId::generate(),
         handoff: HandoffKind::Place.as_str().to_owned(),
-        user: task.asked.created_by,
-        project: Some(task.asked.project),
-        task: Some(task.asked.id),
+        user,
+        project: Some(project),
+        task: Some(job.asked.task),
         run,
         thread: None,
         trace_id: String::new(),

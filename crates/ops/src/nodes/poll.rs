@@ -6,8 +6,10 @@ use cynode_domain::ids::IncarnationId;
 use cynode_domain::job::Ending;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{
-    EventStore, Job, JobStore, NewEvent, NodeStore, PlacementStore, SettingStore, TaskStore, Tx,
+    EventStore, Job, JobStore, NewEvent, NodeStore, PlacementStore, QuarantineStore, SettingStore,
+    TaskStore, Tx,
 };
+use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
@@ -15,7 +17,7 @@ use tokio::time::Instant;
 use super::{Assigned, NodeError, Nodes, Payload, Placing, close_job};
 use crate::NodeCaller;
 use crate::signals::Topic;
-use crate::tasks::event;
+use crate::tasks::event_of;
 use crate::workflow::MAX_WAIT_MS;
 use crate::workflow::make::{EXEC_STEP, names};
 
@@ -107,8 +109,15 @@ async fn look(
                 is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
         } else if is_to_be_handed_out(&job, node, request) && free > 0 {
+            let payload = match serde_json::from_value(job.asked.payload.clone()) {
+                Ok(payload) => payload,
+                Err(error) => {
+                    is_revoked |= end_unreadable(tx, &job, &error).await?;
+                    continue;
+                }
+            };
             free -= 1;
-            news.assignments.push(hand_out(tx, &job, node.incarnation, lease_ms).await?);
+            news.assignments.push(hand_out(tx, &job, payload, (node.incarnation, lease_ms)).await?);
         }
     }
     if is_revoked {
@@ -137,25 +146,43 @@ fn is_to_be_handed_out(job: &Job, node: &NodeCaller, request: &Poll) -> bool {
     }
 }
 
+/// Ends a job that no node can be told what to do for: it would be handed out for ever, and stand in
+/// the way of the node's other jobs.
+async fn end_unreadable(
+    tx: &mut Tx,
+    job: &Job,
+    error: &serde_json::Error,
+) -> Result<bool, NodeError> {
+    let (id, reason) = (job.asked.id.to_string(), format!("column payload: {error}"));
+    tx.quarantine_add("jobs", &id, &reason).await?;
+    let reason = format!("what the job is to do cannot be read: row {id} of table jobs, {reason}");
+    let ending = Ending::NotStarted { reason };
+    let result = JobResult {
+        ending: ending.clone(),
+        stdout: String::new(),
+        stderr: String::new(),
+        truncated: Truncated::default(),
+    };
+    let status = job.status.advance(JobStatus::Failed)?;
+    Ok(close_job(tx, job, status, Some(&json!(result)), &ending).await?)
+}
+
 async fn hand_out(
     tx: &mut Tx,
     job: &Job,
-    process: IncarnationId,
-    lease_ms: u32,
+    payload: Payload,
+    (process, lease_ms): (IncarnationId, u32),
 ) -> Result<Assignment, NodeError> {
     if job.status == JobStatus::Queued {
         tx.job_start(job.asked.id, process, lease_ms).await?;
-        if let Some(task) = tx.task_get(job.asked.task).await? {
+        if let Some(scope) = tx.task_scope(job.asked.task).await? {
             let mut data = names(&job.asked);
             data["node_id"] = json!(job.node);
-            let started = event(&task, "job.started", data);
+            let started = event_of(job.asked.task, scope, "job.started", data);
             let (run, job) = (Some(job.asked.run), Some(job.asked.id));
             tx.event_append(&NewEvent { run, job, ..started }).await?;
         }
     }
-    let payload: Payload = serde_json::from_value(job.asked.payload.clone()).map_err(|error| {
-        cynode_store::Error::Unreadable { column: "payload".to_owned(), reason: error.to_string() }
-    })?;
     Ok(Assignment {
         job_id: job.asked.id,
         task_id: job.asked.task,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{NodeError, Nodes};
 use crate::NodeCaller;
 use crate::signals::Topic;
-use crate::tasks::event;
+use crate::tasks::event_of;
 use crate::workflow::make::{EXEC_STEP, EXECS_KEPT, names};
 
 /// A stream is kept up to 1 MiB; as text it may be three times as long, when none of it is UTF-8.
@@ -156,15 +156,16 @@ async fn announce_end(
     status: JobStatus,
     ending: &Ending,
 ) -> Result<(), cynode_store::Error> {
-    if let Some(task) = tx.task_get(job.asked.task).await? {
+    if let Some(scope) = tx.task_scope(job.asked.task).await? {
         let mut data = names(&job.asked);
         data["status"] = json!(status);
         data["ending"] = json!(ending);
         if job.status == JobStatus::LeaseExpired {
             data["late"] = true.into();
         }
+        let ended = event_of(job.asked.task, scope, "job.ended", data);
         let (run, job) = (Some(job.asked.run), Some(job.asked.id));
-        tx.event_append(&NewEvent { run, job, ..event(&task, "job.ended", data) }).await?;
+        tx.event_append(&NewEvent { run, job, ..ended }).await?;
     }
     Ok(())
 }

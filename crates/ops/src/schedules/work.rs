@@ -98,7 +98,7 @@ impl Work {
         let (id, schedule) = (run.id, run.schedule);
         let dealt = async {
             let found = match self.store.read(move |tx| Box::pin(look(tx, schedule))).await {
-                Err(error @ Error::Unreadable { .. }) => return self.end(claim, error).await,
+                Err(error) if error.is_unreadable() => return self.end(claim, error).await,
                 found => found?,
             };
             let Some((schedule, owner)) = found else { return Ok(()) };

@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name::Slug;
 use cynode_store::{NewTask, ProjectStore, Task, TaskStore, Tx};
+use sha2::{Digest, Sha256};
 
 use super::check::name_fault;
+use super::create::known_by_key;
 use super::{TaskError, find};
 use crate::Caller;
 use crate::projects::ProjectError;
@@ -40,15 +42,20 @@ pub(crate) async fn copy(
         created_at: copied.now,
         ..of.asked.clone()
     };
+    let asked = format!("copy of {} as {:?}", of.asked.id, copied.name);
+    let hash = hex::encode(Sha256::digest(asked));
     for _ in 0..NAME_TRIES {
         if let Some(key) = &copied.key
-            && let Some(known) = tx.task_by_key(caller.user, key).await?
+            && let Some(known) = known_by_key(tx, caller.user, key, &hash).await?
         {
             return Ok((known, false));
         }
         let highest = tx.task_highest_number(caller.user, stem.as_str()).await?;
         task.name = stem.numbered(highest + 1).to_string();
         if tx.task_insert(&task).await? {
+            if copied.key.is_some() {
+                tx.task_set_request_hash(task.id, &hash).await?;
+            }
             return Ok((find(tx, caller, &task.id.to_string()).await?, true));
         }
     }

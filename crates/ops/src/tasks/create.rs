@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId};
+use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
@@ -17,6 +17,8 @@ use cynode_store::{
 };
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::check::{MAX_ATTACHMENT_BYTES, faults, is_id};
 use super::{TaskError, Tasks, find, lock, start, view};
@@ -207,10 +209,8 @@ impl Creation {
 
     /// The task that an earlier request with the same key created.
     async fn known(&self, tx: &mut Tx) -> Result<Option<Task>, TaskError> {
-        match &self.request.idempotency_key {
-            Some(key) => Ok(tx.task_by_key(self.caller.user, key).await?),
-            None => Ok(None),
-        }
+        let Some(key) = &self.request.idempotency_key else { return Ok(None) };
+        known_by_key(tx, self.caller.user, key, &request_hash(&self.request)).await
     }
 
     /// Writes the task under the first free name of its stem, unless a request with the same key
@@ -221,6 +221,9 @@ impl Creation {
             let highest = tx.task_highest_number(self.caller.user, self.stem.as_str()).await?;
             task.name = self.stem.numbered(highest + 1).to_string();
             if tx.task_insert(&task).await? {
+                if task.idempotency_key.is_some() {
+                    tx.task_set_request_hash(task.id, &request_hash(&self.request)).await?;
+                }
                 return Ok(None);
             }
             if let Some(known) = self.known(tx).await? {
@@ -283,6 +286,40 @@ impl Creation {
         }
         Ok(())
     }
+}
+
+/// The user's task with an idempotency key. It is an error if it was made by another request than that
+/// with this hash; of tasks of older versions that is not known.
+pub(super) async fn known_by_key(
+    tx: &mut Tx,
+    user: UserId,
+    key: &str,
+    hash: &str,
+) -> Result<Option<Task>, TaskError> {
+    let Some(known) = tx.task_by_key(user, key).await? else { return Ok(None) };
+    match tx.task_request_hash(known.asked.id).await? {
+        Some(made_by) if made_by != hash => {
+            Err(TaskError::KeyReused { key: key.to_owned(), name: known.asked.name })
+        }
+        _ => Ok(Some(known)),
+    }
+}
+
+/// What a request asks for, its idempotency key aside. What is absent and what is empty is the same, so
+/// that a field that a later version adds changes no hash.
+fn request_hash(request: &CreateTask) -> String {
+    let mut fields = serde_json::to_value(request).unwrap_or_default();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.remove("idempotency_key");
+        fields.retain(|_, value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::String(text) => !text.is_empty(),
+            Value::Bool(true) | Value::Number(_) => true,
+        });
+    }
+    hex::encode(Sha256::digest(fields.to_string()))
 }
 
 /// The node that a task must run on. It may be away: then the task waits for it.

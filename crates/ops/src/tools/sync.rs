@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ServerId, ToolId};
 use cynode_domain::policy::ToolScope;
-use cynode_store::{Definition, McpServer, McpTool, ServerStore, SettingStore, ToolStore, Tx};
+use cynode_store::{
+    Definition, McpServer, McpTool, ServerStore, SettingStore, ToolStore, Tx, UserStore,
+};
 use tracing::warn;
 
 use super::definition::fingerprint;
@@ -27,6 +29,7 @@ impl Registry {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.startup_lock().await?;
                     let seeded = seed(tx, now).await?;
                     let synced = sync(tx, tools, now).await?;
                     if seeded || synced {
@@ -109,6 +112,8 @@ async fn sync(tx: &mut Tx, tools: Vec<BuiltinTool>, now: DateTime<Utc>) -> Resul
                 };
                 tx.tool_update(&tool).await?;
             }
+            // Its row cannot be read: whether somebody disabled it is not known, so it stays away.
+            None if is_taken(tx, &name).await? => continue,
             None => tx.tool_insert(&first_sight(name, None, scope, definition, now)).await?,
         }
         changed = true;
@@ -118,6 +123,15 @@ async fn sync(tx: &mut Tx, tools: Vec<BuiltinTool>, now: DateTime<Utc>) -> Resul
         changed = true;
     }
     Ok(changed)
+}
+
+/// Whether a tool has this name, be its row readable or not.
+async fn is_taken(tx: &mut Tx, name: &str) -> Result<bool, ToolError> {
+    match tx.tool_by_name(name).await {
+        Ok(found) => Ok(found.is_some()),
+        Err(error) if error.is_unreadable() => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn observe(
@@ -138,7 +152,7 @@ async fn observe(
         let name = format!("{}.{name}", server.slug);
         changed |= match known.remove(&name) {
             Some(tool) => see_again(tx, tool, definition, now).await?,
-            None if tx.tool_by_name(&name).await?.is_some() => false,
+            None if is_taken(tx, &name).await? => false,
             None => {
                 let tool = first_sight(name, Some(server.id), server.scope, definition, now);
                 tx.tool_insert(&tool).await?;

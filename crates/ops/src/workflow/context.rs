@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use cynode_domain::ids::TaskId;
 use cynode_domain::preference::Resolved;
 use cynode_domain::run_policy::{PREFIX, RunPolicy};
+use cynode_store::LeaseStore;
 use cynode_wire::workflow::TaskContextView;
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ const MAX_KEPT_BYTES: usize = 16 * 1024;
 impl Workflow {
     /// What `load_task_context` reads.
     pub async fn context(&self, id: TaskId) -> Result<TaskContextView, WorkflowError> {
-        let (asked, resolved) = self
+        let read = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
@@ -29,7 +30,18 @@ impl Workflow {
                     Ok::<_, WorkflowError>((asked, resolved))
                 })
             })
-            .await?;
+            .await;
+        let (asked, resolved) = match read {
+            Err(WorkflowError::Store(error)) if error.is_unreadable() => {
+                // Its runner is to stop at once: nothing it does makes the task readable.
+                let fence = self.store.write(move |tx| {
+                    Box::pin(async move { Ok::<_, WorkflowError>(tx.lease_fence(id).await?) })
+                });
+                fence.await?;
+                return Err(error.into());
+            }
+            read => read?,
+        };
         let mut policy = policy(&resolved);
         let options = asked.options;
         if let Some(own) = options.max_attempts {

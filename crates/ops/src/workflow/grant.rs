@@ -14,6 +14,7 @@ use cynode_wire::workflow::{
 };
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::warn;
 
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, lease_ms, task_of};
 use crate::signals::Topic;
@@ -74,7 +75,14 @@ impl Workflow {
         if !resumed.is_empty() {
             // Read after the grant: until then the last holder may have moved the run.
             let read = self.store.read(move |tx| Box::pin(whole_views(tx, resumed)));
-            views.extend(read.await?);
+            let (whole, unreadable) = read.await?;
+            views.extend(whole);
+            for (granted, reason) in unreadable {
+                warn!(run.id = %granted.run.id, reason, "run not resumed");
+                self.store
+                    .write(move |tx| Box::pin(async move { put_down(tx, &granted, &reason).await }))
+                    .await?;
+            }
         }
         let mut views = views.into_iter();
         Ok(ClaimView { grant: views.next(), more: views.collect() })
@@ -207,12 +215,28 @@ fn fit(text: &str, most: usize) -> String {
     text.chars().filter(|c| *c != '\0').take(most).collect()
 }
 
-async fn whole_views(tx: &mut Tx, resumed: Vec<Granted>) -> Result<Vec<GrantView>, WorkflowError> {
-    let mut views = vec![];
+/// The views of runs that can be resumed, and the others with the reason.
+async fn whole_views(tx: &mut Tx, resumed: Vec<Granted>) -> Result<Resumable, WorkflowError> {
+    let (mut views, mut unreadable) = (vec![], vec![]);
     for granted in resumed {
-        views.push(whole_view(tx, &granted, StartStatus::Started).await?);
+        match whole_view(tx, &granted, StartStatus::Started).await {
+            Err(WorkflowError::Store(error)) if error.is_unreadable() => {
+                unreadable.push((granted, error.to_string()));
+            }
+            view => views.push(view?),
+        }
     }
-    Ok(views)
+    Ok((views, unreadable))
+}
+
+type Resumable = (Vec<GrantView>, Vec<(Granted, String)>);
+
+/// Leaves a run alone for a while that nobody can go on with, so that the other runs of its claim are
+/// driven.
+async fn put_down(tx: &mut Tx, granted: &Granted, reason: &str) -> Result<(), WorkflowError> {
+    let Granted { run, lease } = granted;
+    tx.run_put_down(run.id, &fit(reason, MAX_REASON_CHARS), None, PUT_DOWN_MS).await?;
+    Ok(tx.lease_release(run.task, lease.id, lease.epoch).await?)
 }
 
 /// A grant of a run with its checkpoint and the effects since.

@@ -136,7 +136,7 @@ fn outcome(row: &Row) -> Result<AuditOutcome, Error> {
 }
 
 /// A call with the columns of its outcome beside it, prefixed `o_`.
-pub(super) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
+pub(crate) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
     let call = call(row)?;
     let outcome = match row.get::<Option<String>>("o_status")? {
         Some(status) => Some(AuditOutcome {

@@ -13,6 +13,7 @@ use super::rows::{
 use super::{AuditFilter, AuditRecord, StoredCall};
 use crate::many::Inserts;
 use crate::param::{Param, params};
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 const CALLS: &str = "mcp_tool_call_audit_log";
@@ -21,13 +22,14 @@ const OUTCOMES: &str = "mcp_tool_call_outcomes";
 static CALL_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(CALLS, CALL));
 static OUTCOME_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(OUTCOMES, OUTCOME));
 
-const STORED_CALL: &str = "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
+pub(crate) const STORED_CALL: &str =
+    "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
     o.duration_ms AS o_duration_ms, o.recorded_at AS o_recorded_at
     FROM mcp_tool_call_audit_log c LEFT JOIN mcp_tool_call_outcomes o ON o.call_id = c.id";
 
 pub(super) async fn call_get(tx: &mut Tx, id: CallId) -> Result<Option<StoredCall>, Error> {
     let sql = format!("{STORED_CALL} WHERE c.id = $1");
-    tx.row(&sql, params![id]).await?.as_ref().map(stored_call).transpose()
+    tx.one(&tables::AUDIT_CALLS, &sql, params![id], stored_call).await
 }
 
 pub(super) async fn call_list(
@@ -36,7 +38,7 @@ pub(super) async fn call_list(
     limit: u32,
 ) -> Result<Vec<StoredCall>, Error> {
     let (sql, params) = list_statement(filter, limit);
-    tx.rows(&sql, &params).await?.iter().map(stored_call).collect()
+    tx.page(&tables::AUDIT_CALLS, &sql, &params, stored_call).await
 }
 
 pub(super) async fn call_list_plan(
@@ -45,11 +47,7 @@ pub(super) async fn call_list_plan(
     limit: u32,
 ) -> Result<String, Error> {
     let (sql, params) = list_statement(filter, limit);
-    let (explain, column) =
-        if tx.is_sqlite() { ("EXPLAIN QUERY PLAN", "detail") } else { ("EXPLAIN", "QUERY PLAN") };
-    let rows = tx.rows(&format!("{explain} {sql}"), &params).await?;
-    let lines: Result<Vec<String>, Error> = rows.iter().map(|row| row.get(column)).collect();
-    Ok(lines?.join("\n"))
+    tx.plan(&sql, &params).await
 }
 
 /// Only the wanted conditions stand in the statement, so that each engine plans for its index.

@@ -1,12 +1,16 @@
 //! Handing runs to runners: one statement on PostgreSQL, whatever their number.
 
+use std::sync::LazyLock;
+
 use cynode_domain::ids::{HolderId, LeaseId};
 use cynode_domain::status::{RunStatus, TaskStatus};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{Run, run};
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::{not_quarantined, tables};
 use crate::{
     Error, EventStore, Lease, LeaseStore, NewEvent, TaskStore, Tx, Versions, WorkflowStore,
 };
@@ -46,14 +50,21 @@ impl Granted {
 /// that waits, so that any number of these costs a claim nothing. A task is open while it is pending or
 /// running; said so, the server looks it up by its id and not among all open ones. That it is paused is said by
 /// the task as well, because the task is what a claim locks.
-const CLAIMABLE: &str = "r.runnable AND r.waits_for IS NULL AND o.status IN ('pending', 'running')
+/// A run is left alone while its row or that of its task cannot be decoded.
+static CLAIMABLE: LazyLock<String> = LazyLock::new(|| {
+    let (run, task) = (not_quarantined("runs", "r.id"), not_quarantined("tasks", "r.task_id"));
+    format!(
+        "r.runnable AND r.waits_for IS NULL AND o.status IN ('pending', 'running')
     AND o.paused_at IS NULL
     AND (r.not_before IS NULL OR r.not_before <= cynode_now())
     AND (r.graph_version IS NULL OR r.graph_version BETWEEN $1 AND $2)
     AND NOT EXISTS (SELECT 1 FROM task_workflow_leases l
         WHERE l.task_id = r.task_id AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now())
     AND NOT EXISTS (SELECT 1 FROM task_dependencies d JOIN tasks t ON t.id = d.depends_on_task_id
-        WHERE d.task_id = r.task_id AND t.status <> 'completed')";
+        WHERE d.task_id = r.task_id AND t.status <> 'completed')
+    AND {run} AND {task}"
+    )
+});
 
 /// How often a claim looks again because others were quicker with all that it picked.
 const TRIES: usize = 32;
@@ -63,17 +74,30 @@ pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>,
     // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
     // run first would deadlock with a cancellation.
     let sql = format!(
-        "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {CLAIMABLE}
-         ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */"
+        "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
+         ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */",
+        *CLAIMABLE
     );
-    tx.row(&sql, params![versions.oldest, versions.newest]).await?.as_ref().map(run).transpose()
+    loop {
+        let params = params![versions.oldest, versions.newest];
+        let found = match tx.one(&tables::RUNS, &sql, params, run).await {
+            // Who is granted a run reads its task.
+            Ok(Some(run)) => tx.task_get(run.task).await.map(|_| Some(run)),
+            outcome => outcome,
+        };
+        match found {
+            Err(error) if error.is_unreadable() => tx.quarantine_now(error).await?,
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Whether there is a claimable run; nothing is locked.
 pub(super) async fn is_next(tx: &mut Tx, versions: Versions) -> Result<bool, Error> {
     let sql = format!(
-        "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {CLAIMABLE}
-         ORDER BY r.id LIMIT 1"
+        "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
+         ORDER BY r.id LIMIT 1",
+        *CLAIMABLE
     );
     Ok(tx.row(&sql, params![versions.oldest, versions.newest]).await?.is_some())
 }
@@ -132,11 +156,11 @@ pub(super) async fn begin(
 async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
     // Written into the text: a limit that is not known makes the server plan anew for each claim.
     // Rows have the id of their task, so that they are added at the end of the index.
-    let max = claim.max;
+    let (max, claimable) = (claim.max, &*CLAIMABLE);
     let sql = format!(
         "WITH picked AS MATERIALIZED (
             SELECT r.id, r.task_id, r.trace_id, r.status FROM runs r JOIN tasks o ON o.id = r.task_id
-            WHERE {CLAIMABLE} ORDER BY r.id LIMIT {max} FOR NO KEY UPDATE OF o SKIP LOCKED
+            WHERE {claimable} ORDER BY r.id LIMIT {max} FOR NO KEY UPDATE OF o SKIP LOCKED
         ), granted AS (
             INSERT INTO task_workflow_leases AS l (id, task_id, run_id, lease_id, holder_id, epoch,
                 expires_at, created_at, updated_at)
@@ -183,7 +207,15 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
     for _ in 0..TRIES {
         let picked = tx.rows(&sql, params).await?;
         for row in &picked {
-            granted.extend(grant(row, claim.holder)?);
+            match tx.decode(&tables::RUNS, row, |row| grant(row, claim.holder)) {
+                Ok(one) => granted.extend(one),
+                Err(error) => {
+                    tx.quarantine_now(error).await?;
+                    let release = "UPDATE task_workflow_leases
+                                   SET holder_id = NULL, expires_at = NULL WHERE task_id = $1";
+                    tx.execute(release, params![row.get::<Uuid>("task_id")?]).await?;
+                }
+            }
         }
         if picked.is_empty() || !granted.is_empty() {
             break;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Checkpoint, Transition};
 use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// The newest checkpoint of a task with its whole state.
@@ -15,23 +16,29 @@ pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Check
     let Some(row) = tx.row(sql, params![task]).await? else {
         return Ok(None);
     };
-    let (run, sequence): (RunId, i64) = (row.id("run_id")?, row.get("sequence")?);
-    let base: i64 = row.get("base_sequence")?;
-    let mut state: Value = row.get("state")?;
-    if state.is_null() {
+    let (run, base, mut checkpoint) = tx.decode(&tables::CHECKPOINTS, &row, position)?;
+    let sequence = checkpoint.sequence;
+    if checkpoint.state.is_null() {
         let unreadable = || Error::unreadable("checkpoint", format!("{run} has no row {sequence}"));
-        state = state_at(tx, run, sequence).await?.ok_or_else(unreadable)?;
+        checkpoint.state = state_at(tx, run, sequence).await?.ok_or_else(unreadable)?;
     } else if base < sequence {
         // A transition may have been written since; its changes are not part of this checkpoint.
-        state = rebuilt(state, &records(tx, run, base + 1, sequence).await?)?;
+        let rows = records(tx, run, base + 1, sequence).await?;
+        checkpoint.state = rebuilt(tx, checkpoint.state, &rows)?;
     }
-    Ok(Some(Checkpoint {
-        state,
+    Ok(Some(checkpoint))
+}
+
+/// The run of a checkpoint, the row of its newest whole state, and the checkpoint with that state.
+pub(crate) fn position(row: &Row) -> Result<(RunId, i64, Checkpoint), Error> {
+    let checkpoint = Checkpoint {
+        state: row.get("state")?,
         last_node: row.get("last_node_id")?,
         edge: row.get("edge")?,
-        sequence,
+        sequence: row.get("sequence")?,
         updated_at: row.get("updated_at")?,
-    }))
+    };
+    Ok((row.id("run_id")?, row.get("base_sequence")?, checkpoint))
 }
 
 /// The state of a run after transition `sequence`.
@@ -55,17 +62,18 @@ pub(super) async fn state_at(
     if !is_there {
         return Ok(None);
     }
-    rebuilt(Value::Object(serde_json::Map::new()), &rows).map(Some)
+    rebuilt(tx, Value::Object(serde_json::Map::new()), &rows).map(Some)
 }
 
 async fn records(tx: &mut Tx, run: RunId, from: i64, to: i64) -> Result<Vec<Row>, Error> {
-    let sql = "SELECT sequence, state, changes FROM workflow_history
+    let sql = "SELECT run_id, sequence, state, changes FROM workflow_history
                WHERE run_id = $1 AND sequence BETWEEN $2 AND $3 ORDER BY sequence";
     tx.rows(sql, params![run, from, to]).await
 }
 
-fn rebuilt(base: Value, rows: &[Row]) -> Result<Value, Error> {
-    let records: Vec<_> = rows.iter().map(record).collect::<Result<_, _>>()?;
+fn rebuilt(tx: &Tx, base: Value, rows: &[Row]) -> Result<Value, Error> {
+    let records = rows.iter().map(|row| tx.decode(&tables::HISTORY, row, record));
+    let records: Vec<_> = records.collect::<Result<_, _>>()?;
     changes::rebuild(base, records).map_err(|error| Error::unreadable("changes", error.to_string()))
 }
 

@@ -10,11 +10,13 @@ mod world;
 mod audit_plans;
 mod audit_tampering;
 mod laws;
+mod list_plans;
 mod old_history;
 mod on_postgres;
 mod on_sqlite;
 mod opening;
 mod outdated;
+mod quarantine;
 mod upgrade;
 
 /// Makes each law a test on either engine.
@@ -221,6 +223,7 @@ store_laws! {
         events_are_filtered_by_owner_and_by_task,
         a_reader_that_goes_on_by_cursor_sees_every_event_once,
         the_latest_cursor_is_past_everything_written,
+        a_reader_advances_over_events_of_others_and_misses_none_of_its_own,
         events_of_a_failed_operation_are_never_seen,
     }
     agent_tokens {

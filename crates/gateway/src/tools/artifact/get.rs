@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
 
 use crate::tools::schema::{id, object, result, text};
 use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
@@ -44,7 +44,7 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
     let Arguments { task_id, path } = read(arguments)?;
     let task = task_id.to_string();
     let files = &context.services.artifacts;
-    let (artifact, file) = files.open(&context.who.caller, &task, &path).await?;
+    let (artifact, mut content) = files.open(&context.who.caller, &task, &path).await?;
     if artifact.size_bytes > MAX_BYTES {
         let text = format!(
             "the file has {} bytes; this tool gives at most {MAX_BYTES}",
@@ -53,9 +53,8 @@ async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault>
         return Err(ToolFault::invalid(text));
     }
     let mut bytes = vec![];
-    file.take(MAX_BYTES.unsigned_abs())
-        .read_to_end(&mut bytes)
-        .await
-        .map_err(|fault| ToolFault::internal(&fault))?;
+    while let Some(piece) = content.next().await {
+        bytes.extend(piece.map_err(|fault| ToolFault::internal(&fault))?);
+    }
     Ok(json!({ "artifact": show(artifact)?, "content_bytes_base64": STANDARD.encode(bytes) }))
 }

@@ -157,3 +157,27 @@ fn zero_is_the_cursor_of_the_beginning() {
     assert_eq!("0".parse(), Ok(EventCursor::default()));
     assert_eq!(EventCursor::default().to_string(), "0-0");
 }
+
+pub(crate) async fn a_reader_advances_over_events_of_others_and_misses_none_of_its_own(
+    store: Store,
+) {
+    let (start, bob) = (EventCursor::default(), UserId::generate());
+    let filter = EventFilter { owner: Some(bob), task: None };
+    for number in 1..=3 {
+        append(&store, NewEvent { owner: Some(UserId::generate()), ..event(number) }).await;
+    }
+    let newest = listed(&store, start, ALL, 3).await[2].cursor;
+
+    let page = look!(store, tx => tx.event_page(start, filter, 2).await);
+
+    // None of them is bob's, and none of them is looked at again.
+    assert_eq!((page.events.len(), page.cursor), (0, newest));
+    for number in 4..=6 {
+        append(&store, NewEvent { owner: Some(bob), ..event(number) }).await;
+    }
+    listed(&store, newest, ALL, 3).await;
+    let full = look!(store, tx => tx.event_page(page.cursor, filter, 2).await);
+    assert_eq!((numbers(&full.events), full.cursor), (vec![4, 5], full.events[1].cursor));
+    let last = look!(store, tx => tx.event_page(full.cursor, filter, 2).await);
+    assert_eq!((numbers(&last.events), last.cursor), (vec![6], last.events[0].cursor));
+}

@@ -1,0 +1,148 @@
+//! Every table that is claimed or listed: how its rows are named, found again and decoded.
+
+use crate::column::Row;
+use crate::param::Param;
+use crate::{
+    Error, agent_checkpoints, agent_tokens, artifacts, audit, changes, chat, chat_records,
+    credentials, decisions, events, findings, groups, inferences, job_memory, jobs, leases,
+    mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
+    report_claims, rules, sandboxes, schedule_runs, schedules, sessions, settings, skills,
+    standing, steer, task_agents, tasks, users, work_units, workflow,
+};
+
+/// A table whose rows are decoded one by one.
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    /// The columns that name a row, as they are called in answers. Only the last may be text.
+    key: &'static [Key],
+    /// How rows are selected where `SELECT *` does not give all that is decoded, and what stands
+    /// before the columns of the key there.
+    selected: Option<(&'static str, &'static str)>,
+    /// Whether a row can be decoded.
+    pub(crate) check: fn(&Row) -> Result<(), Error>,
+}
+
+/// A column of a key.
+#[derive(Clone, Copy)]
+enum Key {
+    Uuid(&'static str),
+    Text(&'static str),
+    Int(&'static str),
+}
+
+impl Table {
+    /// The key of a row, also where that is what cannot be decoded.
+    pub(crate) fn key_of(&self, row: &Row) -> String {
+        let part = |key: &Key| match *key {
+            Key::Uuid(name) => row.text_of_id(name),
+            Key::Text(name) => row.get::<String>(name).unwrap_or_else(|_| "?".to_owned()),
+            Key::Int(name) => {
+                row.get::<i64>(name).map_or_else(|_| "?".to_owned(), |value| value.to_string())
+            }
+        };
+        self.key.iter().map(part).collect::<Vec<_>>().join("/")
+    }
+
+    /// The statement that finds a row by the [`Table::params`] of its key.
+    pub(crate) fn select(&self) -> String {
+        let all = format!("SELECT * FROM {}", self.name);
+        let (select, prefix) = self.selected.unwrap_or((&all, ""));
+        let condition = |(place, key): (usize, &Key)| {
+            let number = place + 1;
+            match *key {
+                // To SQLite an id is a text like any other.
+                Key::Uuid(name) => format!(
+                    "{prefix}{name} = /*pg CAST(CAST( */ ${number} /*pg AS text) AS uuid) */"
+                ),
+                Key::Text(name) | Key::Int(name) => format!("{prefix}{name} = ${number}"),
+            }
+        };
+        let conditions: Vec<_> = self.key.iter().enumerate().map(condition).collect();
+        format!("{select} WHERE {}", conditions.join(" AND "))
+    }
+
+    /// A key as parameters of [`Table::select`].
+    pub(crate) fn params(&self, key: &str) -> Vec<Param> {
+        let parts = key.splitn(self.key.len(), '/');
+        let param = |(key, part): (&Key, &str)| match key {
+            Key::Uuid(_) | Key::Text(_) => Param::from(part),
+            Key::Int(_) => Param::from(part.parse::<i64>().unwrap_or(-1)),
+        };
+        self.key.iter().zip(parts).map(param).collect()
+    }
+}
+
+/// The table with this name.
+pub(super) fn find(name: &str) -> Option<&'static Table> {
+    TABLES.iter().copied().find(|table| table.name == name)
+}
+
+macro_rules! tables {
+    ($($table:ident = $name:literal [$($kind:ident $column:literal),+]
+       $(from $select:expr, $prefix:literal)? => $decode:expr;)+) => {
+        $(
+            pub(crate) static $table: Table = Table {
+                name: $name,
+                key: &[$(Key::$kind($column)),+],
+                selected: tables!(@selected $($select, $prefix)?),
+                check: |row| $decode(row).map(drop),
+            };
+        )+
+
+        static TABLES: &[&Table] = &[$(&$table),+];
+    };
+    (@selected) => { None };
+    (@selected $select:expr, $prefix:literal) => { Some(($select, $prefix)) };
+}
+
+tables! {
+    ACCESS_CHANGES = "access_control_audit_log" [Uuid "id"] => changes::of_access;
+    AGENT_CHECKPOINTS = "agent_checkpoints" [Uuid "id"] => agent_checkpoints::checkpoint;
+    AGENT_MESSAGES = "agent_messages" [Uuid "id"] => report_claims::claimed;
+    AGENT_TOKENS = "agent_tokens" [Uuid "id"] => agent_tokens::token;
+    API_TOKENS = "api_tokens" [Uuid "id"] => sessions::token;
+    ARTIFACTS = "task_artifacts" [Uuid "id"] => artifacts::artifact;
+    AUDIT_CALLS = "mcp_tool_call_audit_log" [Uuid "id"] from audit::STORED_CALL, "c."
+        => audit::stored_call;
+    AUTH_EVENTS = "auth_audit_log" [Uuid "id"] => users::auth_event;
+    CHAT_MESSAGES = "chat_messages" [Uuid "id"] => chat::message;
+    CHAT_RECORDS = "chat_audit_log" [Uuid "id"] => chat_records::record;
+    CHECKPOINTS = "workflow_checkpoints" [Uuid "task_id"] => workflow::position;
+    CREDENTIALS = "api_credentials" [Uuid "id"] => credentials::credential;
+    DECISIONS = "pm_decisions" [Uuid "id"] => decisions::decision;
+    EFFECTS = "workflow_effects" [Uuid "run_id", Text "key"] => workflow::effect;
+    EGRESS_DECISIONS = "egress_audit" [Uuid "id"] => inferences::decision;
+    EVENTS = "events" [Int "seq"] => events::event;
+    FINDINGS = "verification_findings" [Uuid "id"] => findings::finding;
+    GROUPS = "user_groups" [Uuid "id"] => groups::group;
+    HISTORY = "workflow_history" [Uuid "run_id", Int "sequence"] => workflow::transition;
+    INFERENCES = "brain_calls" [Uuid "id"] => inferences::call;
+    JOBS = "jobs" [Uuid "id"] => jobs::job;
+    JOB_MEMORY = "job_memory" [Uuid "job_id", Text "key"] => job_memory::note;
+    LEASES = "task_workflow_leases" [Uuid "task_id"] from leases::LEASE, "" => leases::lease;
+    MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
+    NODES = "nodes" [Uuid "id"] from nodes::NODE, "n." => nodes::node;
+    PREFERENCES = "preference_entries" [Uuid "id"] => preferences::preference;
+    PREFERENCE_CHANGES = "preference_audit_log" [Uuid "id"] => changes::of_preference;
+    PROJECTS = "projects" [Uuid "id"] => projects::project;
+    PROVIDERS = "model_providers" [Text "name"] => model_providers::provider;
+    QUESTIONS = "run_questions" [Uuid "run_id", Text "key"] => questions::asked;
+    RULES = "access_control_rules" [Uuid "id"] => rules::stored_rule;
+    RUNS = "runs" [Uuid "id"] from standing::STANDING, "r." => standing::standing;
+    RUN_ACTS = "run_acts" [Uuid "id"] => steer::act;
+    SANDBOXES = "sandboxes" [Uuid "id"] from sandboxes::SANDBOX, "s." => sandboxes::sandbox;
+    SCHEDULES = "schedules" [Uuid "id"] => schedules::schedule;
+    SCHEDULE_RUNS = "schedule_runs" [Uuid "id"] => schedule_runs::run;
+    SERVERS = "mcp_servers" [Uuid "id"] => mcp_servers::server;
+    SESSIONS = "refresh_sessions" [Uuid "id"] => sessions::session;
+    SETTINGS = "system_settings" [Text "key"] => settings::setting;
+    SETTING_CHANGES = "system_settings_audit_log" [Uuid "id"] => changes::of_setting;
+    SKILLS = "skills" [Uuid "id"] => skills::skill;
+    TASKS = "tasks" [Uuid "id"] => tasks::task;
+    TASK_AGENTS = "task_agents" [Uuid "id"] => task_agents::agent;
+    THREADS = "chat_threads" [Uuid "id"] from chat::THREAD, "t." => chat::thread;
+    TOOLS = "mcp_tools" [Uuid "id"] => mcp_tools::tool;
+    USERS = "users" [Uuid "id"] => users::user;
+    WORK_PLANS = "work_plans" [Uuid "task_id"] => work_units::plan;
+    WORK_UNITS = "work_units" [Uuid "task_id", Text "unit_id"] => work_units::unit;
+}

@@ -1,0 +1,392 @@
+//! A row that cannot be decoded affects nobody but those who ask for it: in every table that is claimed
+//! or listed, on both engines.
+#![expect(clippy::wildcard_imports, reason = "nearly every trait of the store has a list")]
+
+use cynode_domain::agent::MessageKind;
+use cynode_domain::ids::{
+    GroupId, HolderId, InferenceId, JobId, ProjectId, RuleId, RunId, ScheduleId, TaskId, ThreadId,
+    UserId,
+};
+use cynode_domain::job::Limits;
+use cynode_domain::policy::Effect;
+use cynode_domain::policy::rules::Subject;
+use cynode_domain::preference::Scope;
+use cynode_domain::schedule::{Payload, Timing};
+use cynode_store::*;
+use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::opening::execute;
+
+const KEY: &str = "00000000-0000-7000-8000-000000000001";
+
+fn shared(number: u128) -> Uuid {
+    Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0f00 + number)
+}
+
+/// The text of a seed on one engine, for row `number`.
+fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
+    let options = json!({
+        "expected_outputs": [], "limits": Limits::default(), "retry_interrupted": false,
+    });
+    let server = ServerTransport::Stdio {
+        command: "files".to_owned(),
+        args: vec![],
+        env: [].into(),
+        allow_network: false,
+    };
+    let definition = Definition {
+        title: None,
+        description: String::new(),
+        input_schema: json!({}),
+        output_schema: None,
+        other: serde_json::Map::new(),
+    };
+    let pairs = [
+        ("{options}", options.to_string()),
+        ("{server}", json!(server).to_string()),
+        ("{definition}", json!(definition).to_string()),
+        ("{timing}", json!(Timing::cron("0 3 * * *").unwrap()).to_string()),
+        ("{payload}", json!(Payload::Prompt { text: "x".to_owned() }).to_string()),
+        ("{id}", KEY.replace("000001", &format!("{number:06}"))),
+        ("{user}", shared(1).to_string()),
+        ("{project}", shared(2).to_string()),
+        ("{task}", shared(3).to_string()),
+        ("{run}", shared(4).to_string()),
+        ("{job}", shared(5).to_string()),
+        ("{agent}", shared(6).to_string()),
+        ("{thread}", shared(7).to_string()),
+        ("{schedule}", shared(8).to_string()),
+        ("{group}", shared(9).to_string()),
+        ("{yes}", if is_sqlite { "1" } else { "true" }.to_owned()),
+        ("{no}", if is_sqlite { "0" } else { "false" }.to_owned()),
+        ("{b}", if is_sqlite { format!("x'0{number}'") } else { format!("'\\x0{number}'") }),
+        ("{t}", if is_sqlite { "1700000000000000" } else { "to_timestamp(1700000000)" }.to_owned()),
+        ("{due}", if is_sqlite { format!("{number}") } else { format!("to_timestamp({number})") }),
+        ("#", number.to_string()),
+    ];
+    pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+async fn seeded(database: &TestDatabase) -> Store {
+    let store = Store::open(&database.url).await.unwrap();
+    let is_sqlite = database.url.starts_with("sqlite:");
+    execute(&database.url, &seed(include_str!("quarantine/shared.sql"), is_sqlite, 0)).await;
+    for number in [1, 2] {
+        execute(&database.url, &seed(include_str!("quarantine/seed.sql"), is_sqlite, number)).await;
+    }
+    store
+}
+
+/// What is stored instead of a value: on both engines, or on SQLite alone where PostgreSQL cannot store it.
+enum Bad {
+    Both(&'static str, &'static str),
+    Sqlite(&'static str),
+}
+use Bad::{Both, Sqlite};
+
+const ODD_ID: &str = "'not an id'";
+const ODD_WORD: &str = "'a word of a later version'";
+
+/// One table: what is broken, and how many rows its list gives.
+struct Case {
+    table: &'static str,
+    key: String,
+    column: &'static str,
+    bad: Bad,
+}
+
+impl Case {
+    /// The statement that breaks the first row, if this engine lets it.
+    fn statement(&self, is_sqlite: bool) -> Option<String> {
+        let Self { table, column, .. } = self;
+        let (value, key_column) = match &self.bad {
+            Both(value, key_column) => (*value, *key_column),
+            Sqlite(key_column) if is_sqlite => (ODD_ID, *key_column),
+            Sqlite(_) => return None,
+        };
+        let key = match key_column {
+            "sequence" | "seq" => "1".to_owned(),
+            "key" if *table == "workflow_effects" => "'key/1'".to_owned(),
+            "key" => "'k1'".to_owned(),
+            "name" => "'p1'".to_owned(),
+            "unit_id" => "'u1'".to_owned(),
+            _ => format!("'{KEY}'"),
+        };
+        // An id that is broken is what other rows refer to.
+        let free = if is_sqlite { "PRAGMA foreign_keys = OFF; " } else { "" };
+        Some(format!("{free}UPDATE {table} SET {column} = {value} WHERE {key_column} = {key};"))
+    }
+}
+
+/// Breaks the first row of each table in a database of its own, and compares what its list gave before
+/// and gives after.
+macro_rules! lists {
+    ($($table:literal ($column:literal, $bad:expr) $key:expr => |$tx:ident| $list:expr;)+) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn one_row_that_cannot_be_read_is_left_out_of_every_list() {
+            for database in [sqlite_database(), postgres_database().await] {
+                let is_sqlite = database.url.starts_with("sqlite:");
+                let store = seeded(&database).await;
+                let mut broken = vec![];
+                $({
+                    let case = Case { table: $table, key: $key.into(), column: $column, bad: $bad };
+                    if let Some(statement) = case.statement(is_sqlite) {
+                        let before = look!(store, $tx => $list).len();
+                        execute(&database.url, &statement).await;
+                        let after = look!(store, $tx => $list).len();
+                        assert_eq!((before > 1, after), (true, before - 1), "{}", case.table);
+                        broken.push((case.table.to_owned(), case.key.clone()));
+                    }
+                })+
+                assert_reported(&store, &mut broken).await;
+            }
+        }
+    };
+}
+
+async fn assert_reported(store: &Store, broken: &mut [(String, String)]) {
+    let rows = look!(store, tx => tx.quarantine_list(100).await);
+    let count = look!(store, tx => tx.quarantine_count().await);
+    let mut found: Vec<_> = rows.iter().map(|row| (row.table.clone(), row.key.clone())).collect();
+    found.sort();
+    broken.sort();
+    assert_eq!((&found, count), (&*broken, i64::try_from(broken.len()).unwrap()));
+    // None of them was repaired.
+    assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 0);
+}
+
+fn user() -> UserId {
+    UserId::from(shared(1))
+}
+
+fn task() -> TaskId {
+    TaskId::from(shared(3))
+}
+
+fn run() -> RunId {
+    RunId::from(shared(4))
+}
+
+lists! {
+    "system_settings" ("value", Sqlite("key")) "k1" => |tx| tx.setting_list("k", None, 10).await;
+    "system_settings_audit_log" ("changed_by", Sqlite("id")) KEY =>
+        |tx| tx.setting_changes("k", None, 10).await;
+    "preference_entries" ("value", Sqlite("id")) KEY =>
+        |tx| tx.preference_list_of(&[Scope::User(user())]).await;
+    "preference_audit_log" ("changed_by", Sqlite("id")) KEY =>
+        |tx| tx.preference_changes(Scope::User(user()), "k", None, 10).await;
+    "access_control_rules" ("effect", Both(ODD_WORD, "id")) KEY => |tx| tx.rule_list().await;
+    "access_control_audit_log" ("subject_id", Both(ODD_ID, "id")) KEY =>
+        |tx| tx.access_changes(&AccessChangeFilter::default(), None, 10).await;
+    "api_credentials" ("credential_type", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.credential_list().await;
+    "model_providers" ("kind", Both(ODD_WORD, "name")) "p1" => |tx| tx.provider_list().await;
+    "mcp_servers" ("config", Both("'{}'", "id")) KEY => |tx| tx.server_list().await;
+    "mcp_tools" ("definition", Both("'[]'", "id")) KEY => |tx| tx.tool_list().await;
+    "mcp_tool_call_audit_log" ("stage", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.call_list(&AuditFilter::default(), 10).await;
+    "agent_tokens" ("agent_type", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.agent_token_list(None, None, 10).await;
+    "api_tokens" ("token_hash", Sqlite("id")) KEY => |tx| tx.token_list(user(), None, 10).await;
+    "auth_audit_log" ("success", Sqlite("id")) KEY => |tx| tx.auth_event_list(10).await;
+    "skills" ("scope", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.skill_list(&SkillFilter { owner: Some(user()), limit: 10, ..SkillFilter::default() }).await;
+    "projects" ("owner_id", Sqlite("id")) KEY => |tx| tx.project_list(None, None, 10).await;
+    "events" ("data", Sqlite("seq")) "1" =>
+        |tx| tx.event_list(EventCursor::default(), EventFilter::default(), 10).await;
+    "jobs" ("status", Both(ODD_WORD, "id")) KEY => |tx| tx.job_list_open(task()).await;
+    "job_memory" ("size_bytes", Sqlite("key")) format!("{}/k1", shared(5)) =>
+        |tx| tx.note_list(JobId::from(shared(5)), None, 10).await;
+    "task_artifacts" ("job_id", Sqlite("id")) KEY => |tx| tx.artifact_list(task()).await;
+    "workflow_history" ("job_id", Sqlite("sequence")) format!("{}/1", shared(4)) =>
+        |tx| tx.history_page(run(), 0, 10).await;
+    "verification_findings" ("severity", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.finding_list(task(), None, 10).await;
+    "task_agents" ("artifacts", Both("'{}'", "id")) KEY => |tx| tx.agent_list(task(), 10).await;
+    "agent_checkpoints" ("pending_items", Both("'{}'", "id")) KEY =>
+        |tx| tx.agent_checkpoint_list(task(), &"role-1".parse().unwrap(), 10).await;
+    "agent_messages" ("kind", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.message_list(&messages()).await;
+    "run_questions" ("question", Both("'{}'", "key")) format!("{}/k1", shared(4)) =>
+        |tx| tx.question_overdue(10).await;
+    "run_acts" ("verb", Both(ODD_WORD, "id")) KEY => |tx| tx.act_list(run(), 0, 9).await;
+    "pm_decisions" ("project_id", Sqlite("id")) KEY => |tx| tx.decision_list(task(), 10).await;
+    "brain_calls" ("outcome", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.inference_list(&InferenceFilter::default(), None, 10).await;
+    "egress_audit" ("decision", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.egress_decision_list(InferenceId::from(shared(4))).await;
+    "chat_threads" ("number", Sqlite("id")) KEY =>
+        |tx| tx.thread_list(user(), None, None, 10).await;
+    "chat_messages" ("turn_id", Sqlite("id")) KEY =>
+        |tx| tx.thread_tail(ThreadId::from(shared(7)), 10).await;
+    "chat_audit_log" ("redaction_kinds", Both("'{}'", "id")) KEY =>
+        |tx| tx.chat_record_list(user(), None, 10).await;
+    "schedules" ("payload", Both("'{}'", "id")) KEY =>
+        |tx| tx.schedule_list((None, None), None, 10).await;
+    "user_groups" ("created_by", Sqlite("id")) KEY => |tx| tx.group_list(None, None, 10).await;
+    "nodes" ("status", Both(ODD_WORD, "id")) KEY => |tx| tx.node_list().await;
+    "user_group_members" ("user_id", Sqlite("user_id"))
+        format!("{}/not an id", shared(9)) => |tx| tx.membership_list().await;
+    "runs" ("status", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.run_page(&RunFilter { limit: 10, ..RunFilter::default() }).await;
+    "tasks" ("options", Both("'{}'", "id")) KEY =>
+        |tx| tx.task_list(&TaskFilter { limit: 10, ..TaskFilter::default() }).await;
+}
+
+fn messages() -> MessageFilter {
+    MessageFilter {
+        owner: None,
+        project: Some(ProjectId::from(shared(2))),
+        task: None,
+        role: None,
+        kind: None::<MessageKind>,
+        is_unprocessed: false,
+        order: MessageOrder::NewestFirst,
+        beyond: None,
+        limit: 10,
+    }
+}
+
+fn claim() -> Claim {
+    let versions = Versions { oldest: 0, newest: 9 };
+    let (holder, lease_ms) = (HolderId::generate(), 60_000);
+    Claim { holder, lease_ms, versions, max: 5, started: "task.started" }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_waiting() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        for (table, column) in
+            [("runs", "status"), ("schedule_runs", "status"), ("agent_messages", "component")]
+        {
+            let bad = if table == "agent_messages" { "turns = -5" } else { "" };
+            let bad =
+                if bad.is_empty() { format!("{column} = {ODD_WORD}") } else { bad.to_owned() };
+            execute(&database.url, &format!("UPDATE {table} SET {bad} WHERE id = '{KEY}'")).await;
+        }
+
+        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+        let due = change!(store, tx => tx.schedule_run_claim(60_000, 5).await);
+        let report = change!(store, tx => tx.report_claim(60_000, ["x", "y"]).await);
+
+        assert_eq!(granted.len(), 1, "{granted:?}");
+        assert!(granted[0].run.id.to_string().ends_with('2'));
+        assert_eq!(due.len(), 1, "{due:?}");
+        assert!(report.unwrap().message.sent.id.to_string().ends_with('2'));
+        // They are on record, so that nobody is woken for them again.
+        assert!(!look!(store, tx => tx.run_is_next().await));
+        assert!(!look!(store, tx => tx.report_waits(["x", "y"]).await));
+        let ahead = look!(store, tx => tx.schedule_wait().await);
+        assert!(ahead.run.is_some_and(|wait| wait.num_seconds() > 30), "{ahead:?}");
+        assert_eq!(look!(store, tx => tx.quarantine_count().await), 3);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_task_cannot_be_read_waits_until_the_task_is_repaired() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let id: TaskId = KEY.parse().unwrap();
+        let good = seed("'{options}'", false, 1);
+        execute(&database.url, &format!("UPDATE tasks SET options = '{{}}' WHERE id = '{KEY}'"))
+            .await;
+
+        let refused = store.read(move |tx| Box::pin(async move { tx.task_get(id).await })).await;
+        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+
+        let refused = refused.unwrap_err();
+        assert!(refused.is_unreadable());
+        for word in ["tasks", KEY, "options", "repair or delete it", "cynork status"] {
+            assert!(refused.to_string().contains(word), "{word}: {refused}");
+        }
+        assert_eq!(granted.len(), 1, "{granted:?}");
+        assert_ne!(granted[0].run.task, id);
+
+        execute(&database.url, &format!("UPDATE tasks SET options = {good} WHERE id = '{KEY}'"))
+            .await;
+        assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 1);
+        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+        assert_eq!(granted.iter().map(|granted| granted.run.task).collect::<Vec<_>>(), [id]);
+        assert_eq!(look!(store, tx => tx.quarantine_count().await), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_as_long_as_it_was_asked_for_whatever_is_left_out() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let broken = format!("UPDATE tasks SET status = {ODD_WORD} WHERE id <> '{KEY}'");
+        execute(&database.url, &broken).await;
+
+        let filter = TaskFilter { limit: 1, ..TaskFilter::default() };
+        let page = look!(store, tx => tx.task_list(&filter).await);
+
+        assert_eq!(page.iter().map(|task| task.asked.id.to_string()).collect::<Vec<_>>(), [KEY]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_decided_by_every_row_fails_where_one_cannot_be_read() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let broken = format!("UPDATE work_units SET status = {ODD_WORD} WHERE unit_id = 'u1'");
+        execute(&database.url, &broken).await;
+
+        let units = store.read(|tx| Box::pin(async move { tx.work_unit_list(task()).await })).await;
+
+        assert!(units.unwrap_err().is_unreadable());
+        if database.url.starts_with("sqlite:") {
+            // An effect that is left out would happen again.
+            let broken = "UPDATE workflow_effects SET answer = '{' WHERE key = 'key/1'";
+            execute(&database.url, broken).await;
+            let effects = store.read(|tx| Box::pin(async move { tx.effect_list(run(), 0).await }));
+            assert!(effects.await.unwrap_err().is_unreadable());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deny_that_cannot_be_read_denies_no_less_and_an_allow_allows_nothing() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let id: RuleId = KEY.parse().unwrap();
+        let update =
+            |what: &str| format!("UPDATE access_control_rules SET {what} WHERE id = '{KEY}'");
+        let enforced = || async {
+            let rules = look!(store, tx => tx.rule_list_enforced().await);
+            rules.into_iter().find(|rule| rule.id == id)
+        };
+
+        execute(&database.url, &update("conditions = '[]'")).await;
+        let deny = enforced().await.unwrap();
+        assert_eq!((deny.effect, deny.resource.as_str()), (Effect::Deny, "files.*"));
+        assert!(deny.conditions.callers.is_empty());
+
+        execute(&database.url, &update(&format!("effect = {ODD_WORD}, resource_pattern = ''")))
+            .await;
+        let deny = enforced().await.unwrap();
+        assert_eq!((deny.effect, deny.resource.as_str()), (Effect::Deny, "*"));
+        assert_eq!(deny.subject, Subject::System);
+
+        execute(&database.url, &update("effect = 'allow'")).await;
+        assert!(enforced().await.is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_of_one_group_are_listed_without_the_row_that_cannot_be_read() {
+    let database = sqlite_database();
+    let store = seeded(&database).await;
+    let broken = format!("UPDATE user_group_members SET added_at = 'x' WHERE user_id = '{KEY}'");
+    execute(&database.url, &broken).await;
+
+    let group = GroupId::from(shared(9));
+    let members = look!(store, tx => tx.member_list(group, None, 10).await);
+
+    assert_eq!(members.len(), 1);
+    let schedule = ScheduleId::from(shared(8));
+    assert_eq!(look!(store, tx => tx.schedule_run_list(schedule, None, 10).await).len(), 2);
+}
