@@ -118,6 +118,7 @@ mod tests {
                 max_concurrency: 4,
             },
             running_jobs: 1,
+            incarnation: None,
             last_seen_at: Some(DateTime::UNIX_EPOCH),
             created_at: DateTime::UNIX_EPOCH,
         };
