@@ -39,7 +39,7 @@ pub enum Command {
     },
     /// Everything that must hold before a change lands
     Ci,
-    /// Write docs/reference/openapi.json anew
+    /// Write docs/reference/openapi.json and tool-schemas.json anew
     Openapi {
         /// Only say whether the file differs from what the code would write
         #[arg(long)]

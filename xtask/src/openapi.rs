@@ -1,4 +1,4 @@
-//! `docs/reference/openapi.json` is written by the code and compared with it.
+//! `docs/reference/openapi.json` and `tool-schemas.json` are written by the code and compared with it.
 
 use std::fs;
 use std::io::Write;
@@ -7,36 +7,46 @@ use anyhow::{Context as _, Result};
 
 use crate::tool;
 
-const FILE: &str = "docs/reference/openapi.json";
+/// Each document, and the subcommand of the orchestrator that prints it.
+const FILES: [(&str, &str); 2] = [
+    ("docs/reference/openapi.json", "openapi"),
+    ("docs/reference/tool-schemas.json", "tool-schemas"),
+];
 
-/// Writes the document anew.
+/// Writes the documents anew.
 pub fn write(out: &mut dyn Write) -> Result<bool> {
-    let path = tool::root().join(FILE);
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
+    for (file, command) in FILES {
+        let path = tool::root().join(file);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        fs::write(&path, generated(command)?).with_context(|| format!("cannot write {file}"))?;
+        writeln!(out, "openapi: wrote {file}")?;
     }
-    fs::write(&path, generated()?).with_context(|| format!("cannot write {FILE}"))?;
-    writeln!(out, "openapi: wrote {FILE}")?;
     Ok(true)
 }
 
-/// Whether the document is what the code would write.
+/// Whether the documents are what the code would write.
 pub fn check(out: &mut dyn Write) -> Result<bool> {
-    let wanted = generated()?;
-    let found = fs::read_to_string(tool::root().join(FILE)).unwrap_or_default();
-    match first_difference(&found, &wanted) {
-        None => writeln!(out, "openapi: {FILE} is up to date")?,
-        Some(line) => writeln!(
-            out,
-            "fault: {FILE}:{line}: differs from the code; run `cargo xtask openapi` and commit it"
-        )?,
+    let mut is_current = true;
+    for (file, command) in FILES {
+        let wanted = generated(command)?;
+        let found = fs::read_to_string(tool::root().join(file)).unwrap_or_default();
+        match first_difference(&found, &wanted) {
+            None => writeln!(out, "openapi: {file} is up to date")?,
+            Some(line) => writeln!(
+                out,
+                "fault: {file}:{line}: differs from the code; run `cargo xtask openapi` and commit it"
+            )?,
+        }
+        is_current &= found == wanted;
     }
-    Ok(found == wanted)
+    Ok(is_current)
 }
 
-fn generated() -> Result<String> {
+fn generated(command: &str) -> Result<String> {
     let mut run = tool::cargo(&["run", "--quiet", "-p", "cynode-orchestrator", "--bin"]);
-    let text = tool::stdout_of(run.args(["cynode-orchestrator", "--", "openapi"]))?;
+    let text = tool::stdout_of(run.args(["cynode-orchestrator", "--", command]))?;
     Ok(format!("{}\n", text.trim_end()))
 }
 

@@ -57,4 +57,6 @@ pub struct Cli {
 pub enum Command {
     /// Print the description of the REST API, as `OpenAPI` 3.1.
     Openapi,
+    /// Print the schemas of the built-in tools, as JSON.
+    ToolSchemas,
 }

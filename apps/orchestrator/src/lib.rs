@@ -32,10 +32,13 @@ pub use cynode_gateway::GatewayOptions;
 pub use options::OrchestratorOptions;
 pub use server::Orchestrator;
 
-/// Serves until `shutdown`, or prints the API document.
+/// Serves until `shutdown`, or prints a document of the reference.
 pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
-    if cli.command == Some(Command::Openapi) {
-        let document = server::document().await?;
+    if let Some(command) = cli.command {
+        let document = match command {
+            Command::Openapi => server::document().await?,
+            Command::ToolSchemas => serde_json::to_string_pretty(&cynode_gateway::tools::schemas())?,
+        };
         std::io::stdout().write_all(document.as_bytes()).context("standard output is closed")?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -113,6 +113,14 @@ impl Brain {
         Self { until: Some(until), ..self }
     }
 
+    /// The same, with one `part`th of the time that is left.
+    #[must_use]
+    pub fn share_of_time(self, part: u32) -> Self {
+        let now = Instant::now();
+        let until = self.until.map(|until| now + until.saturating_duration_since(now) / part.max(1));
+        Self { until, ..self }
+    }
+
     /// How many steps it may take.
     pub fn max_steps(&self) -> usize {
         usize::try_from(self.options.max_steps).unwrap_or(usize::MAX)

@@ -1,11 +1,14 @@
 //! Tools and a model that follow a script, for tests.
+//!
+//! The tools are scripted in what they answer, not in what they accept: arguments are validated against the
+//! schemas of the real tools, as the gateway would.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cynode_client::{Client, McpError, McpResult, McpTool};
-use cynode_domain::policy::ErrorKind;
+use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_wire::handoff::AgentRole;
 use cynode_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, Delta, FunctionDelta, ToolCallDelta, Usage,
@@ -18,6 +21,23 @@ use crate::brain::{BrainOptions, Exchange, Model, ModelError, ModelStream};
 use crate::context::Instructions;
 use crate::tools::Tools;
 use crate::work::Work;
+
+/// The schemas of the built-in tools. A test of the gateway compares the file with the tools.
+const SCHEMAS: &str = include_str!("../../../docs/reference/tool-schemas.json");
+
+/// Rejects arguments that the real tool would reject. A tool that does not exist fails the test.
+fn validate_arguments(tool: &str, arguments: &Value) -> Result<(), McpError> {
+    let schemas: Value = serde_json::from_str(SCHEMAS).unwrap();
+    let schema = &schemas[tool]["inputSchema"];
+    assert!(schema.is_object(), "there is no built-in tool {tool}");
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let faults: Vec<_> = validator.iter_errors(arguments).map(|fault| fault.to_string()).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let (stage, kind) = (Stage::Arguments, ErrorKind::InvalidArguments);
+    Err(McpError::Refused { stage, kind, message: faults.join("; ") })
+}
 
 /// Tools that answer as they are told, and remember what they were asked.
 #[derive(Default)]
@@ -59,6 +79,7 @@ impl Tools for Shelf {
     }
 
     async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpError> {
+        validate_arguments(tool, arguments)?;
         self.called.lock().unwrap().push((tool.to_owned(), arguments.clone()));
         let mut answers = self.answers.lock().unwrap();
         let at = answers.iter().position(|(name, _)| name == tool);

@@ -172,6 +172,15 @@ pub fn all() -> Vec<Builtin> {
     tools
 }
 
+/// The schemas of every built-in tool by name, as `docs/reference/tool-schemas.json` publishes them.
+pub fn schemas() -> Value {
+    let schema = |tool: &Builtin| {
+        let schemas = json!({ "inputSchema": (tool.input)(), "outputSchema": (tool.output)() });
+        (tool.name.to_owned(), schemas)
+    };
+    Value::Object(all().iter().map(schema).collect())
+}
+
 /// Arguments as a handler wants them. They fit the schema; a schema that promises less than the
 /// handler needs is a fault of ours, told as one of the caller's.
 fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolFault> {
@@ -211,6 +220,19 @@ mod tests {
                 jsonschema::validator_for(&schema)
                     .unwrap_or_else(|fault| panic!("{}: {fault}", tool.name));
             }
+        }
+    }
+
+    #[test]
+    fn the_published_schemas_are_those_of_the_tools() {
+        let file = include_str!("../../../docs/reference/tool-schemas.json");
+        let published: Value = serde_json::from_str(file).unwrap();
+        let (published, real) = (published.as_object().unwrap(), schemas());
+
+        let names: Vec<_> = published.keys().collect();
+        assert_eq!(names, real.as_object().unwrap().keys().collect::<Vec<_>>());
+        for (name, schema) in published {
+            assert_eq!(*schema, real[name], "{name} has changed: run `cargo xtask openapi`");
         }
     }
 

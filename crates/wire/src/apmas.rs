@@ -24,8 +24,10 @@ pub struct Heartbeat {
     /// What it does.
     pub status: Activity,
     /// How far it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
     /// How much of its context is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_context_usage: Option<i64>,
     /// Instructions it has seen.
     #[serde(default)]
@@ -51,6 +53,7 @@ pub struct SaveAgentCheckpoint {
     #[serde(default)]
     pub active_files: Vec<String>,
     /// What its successor should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
@@ -70,6 +73,7 @@ pub struct ReportToPm {
     /// Details, by type.
     pub payload: Value,
     /// The same key again is the same report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -90,10 +94,13 @@ pub struct ReportStatus {
     #[serde(default)]
     pub artifacts: Vec<String>,
     /// Why it cannot go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
     /// The work unit it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_unit_id: Option<String>,
     /// The same key again is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -114,6 +121,7 @@ pub struct SendMessage {
     /// The message.
     pub content: String,
     /// The same key again is the same message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -131,10 +139,13 @@ pub struct RequestHelp {
     /// What the matter is.
     pub issue: String,
     /// The agent whose help is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_agent: Option<Role>,
     /// What one must know to help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The same key again is the same question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -152,6 +163,7 @@ pub struct CompleteAgent {
     /// The files that show it.
     pub artifacts: Vec<String>,
     /// What others should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
@@ -169,8 +181,10 @@ pub struct InstructAgent {
     /// What to do.
     pub instructions: String,
     /// Details, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
     /// The same key again is the same instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -182,13 +196,16 @@ pub struct GetContext {
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
     /// Who asks; it gets its instructions with the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_role: Option<Role>,
     /// What to show; everything when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<ContextPart>>,
     /// Only these agents.
     #[serde(default)]
     pub agent_roles: Vec<Role>,
     /// How many messages; 50 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_limit: Option<u32>,
 }
 
@@ -213,8 +230,10 @@ pub enum ContextPart {
 #[serde(deny_unknown_fields)]
 pub struct MessageQuery {
     /// From or to this role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<cynode_domain::agent::MessageKind>,
     /// Only what waits for the project manager.
     #[serde(default)]
@@ -223,7 +242,9 @@ pub struct MessageQuery {
     #[serde(default)]
     pub oldest_first: bool,
     /// How many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Where the page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -18,6 +18,7 @@ pub struct CreatePlan {
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
     /// The issue it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue_number: Option<i64>,
     /// What it is cut into.
     pub components: Vec<WorkComponent>,
@@ -39,6 +40,7 @@ pub struct SubmitWork {
     /// What was done.
     pub summary: String,
     /// Details, such as a reviewer's verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
@@ -54,8 +56,10 @@ pub struct RouteWork {
     /// What is decided.
     pub decision: Decision,
     /// Why it is sent back: text, or a reviewer's feedback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Value>,
     /// What whoever goes on should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
@@ -81,10 +85,13 @@ pub struct WorkQuery {
     #[serde(default)]
     pub filter: WorkFilter,
     /// Of this component only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// How many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Where the page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 

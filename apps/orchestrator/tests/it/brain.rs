@@ -192,17 +192,11 @@ pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_
     assert_eq!(calls["calls"]["items"][0]["agent"], "pm");
 }
 
-pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_tools(
+pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_units_that_nothing_executes(
     harness: Harness,
 ) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
-    let part = |name: &str, needs: &[&str]| {
-        json!({
-            "name": name, "description": "a part", "priority": 0, "dependencies": needs,
-            "skipDesign": true, "skipReview": false,
-        })
-    };
     let scoped = json!({
         "scope": "large", "estimated_files": 30, "components_affected": ["api", "ui"],
         "reasoning": "several parts",
@@ -210,9 +204,8 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
     let check = json!({ "kind": "command_succeeds", "value": "make test" });
     let planned = json!({ "commands": ["make"], "assumptions": ["it builds"], "question": "" });
     provider.script([
-        Said::call("respond", planned),
         Said::call("respond", scoped),
-        Said::call("respond", json!({ "components": [part("ui", &["api"]), part("api", &[])] })),
+        Said::call("respond", planned),
         Said::call("respond", json!({ "add": [check], "reason": "a test shows it" })),
     ]);
     let prose = json!({ "kind": "text", "description": "it is easy on the eyes" });
@@ -235,16 +228,16 @@ pub(crate) async fn big_work_is_planned_and_its_components_are_written_through_t
     assert_eq!(
         by,
         [
-            ("plan", model),
             ("classify", rule),
             ("assess_scope", model),
-            ("identify_components", model),
+            ("plan", model),
             ("refine_criteria", model)
         ]
     );
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;
-    assert_eq!(units["items"][0]["component"], "api", "{units}");
+    assert_eq!(units["items"], json!([]), "{units}");
+    assert!(provider.saw("It was classified as feature_request of large scope"));
     assert!(provider.saw("it is easy on the eyes"));
     let refined = harness.admin().task_get(&task.task_name).await.unwrap().acceptance_criteria;
     let added = Criterion::CommandSucceeds { command: "make test".to_owned() };

@@ -86,7 +86,7 @@ on_both_engines! {
         without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
         the_manager_sees_its_tools_and_is_refused_those_of_sandboxes,
         with_a_model_the_manager_acts_through_the_gateway_and_shows_it,
-        big_work_is_planned_and_its_components_are_written_through_tools,
+        big_work_is_classified_before_it_is_planned_and_leaves_no_units_that_nothing_executes,
         work_is_answered_by_rule_while_somebody_waits_where_the_model_is_too_slow,
         a_decision_is_thought_through_egress_and_falls_back_with_its_reason,
     }

@@ -34,7 +34,7 @@ pub use continuing::{ContinueRun, Continued};
 pub use failure::{FailureAction, HandleFailure, Handled};
 pub use judge::{JudgeCriteria, Judged, Judgement};
 pub use place::{PlaceJob, Placed};
-pub use plan::{PlanSteps, Planned};
+pub use plan::{PlanBackground, PlanSteps, Planned};
 pub use refine::{AddedCheck, CheckKind, RefineCriteria, Refined};
 pub use review::{Issue, IssueWeight, Review, ReviewArtifact, ReviewVerdict, ToolCheck};
 pub use review_cap::{CapAction, CapDecision, ReviewCapExceeded};

@@ -249,8 +249,9 @@ async fn a_model_calls_tools_and_the_person_sees_what_was_done() {
 #[tokio::test]
 async fn a_model_that_only_looked_leaves_no_list_of_what_it_did() {
     let shelf = Shelf::new([("sandbox.get_file", Ok(json!({ "path": "notes.md" })))]);
+    let file = json!({ "task_id": ID, "job_id": ID, "path": "notes.md" }).to_string();
     let actor =
-        Actor::new([calls(&[("sandbox_get_file", "{}")]), words(&["It says nothing new."])]);
+        Actor::new([calls(&[("sandbox_get_file", &file)]), words(&["It says nothing new."])]);
 
     let events = converse(work(&shelf, Some(actor)), "What do my notes say?").await;
 
@@ -297,7 +298,8 @@ async fn with_a_model_too_a_refusal_is_a_hard_failure_and_what_was_done_is_told(
         ("db.task.create", Ok(task("wash-the-car", "queued"))),
         ("db.task.cancel", Err(refused("rules"))),
     ]);
-    let actor = Actor::new([calls(&[("db_task_create", "{}"), ("db_task_cancel", "{}")])]);
+    let task = json!({ "task_id": ID }).to_string();
+    let actor = Actor::new([calls(&[("db_task_create", "{}"), ("db_task_cancel", &task)])]);
 
     let events = converse(work(&shelf, Some(actor.clone())), "Do something").await;
 
@@ -309,12 +311,15 @@ async fn with_a_model_too_a_refusal_is_a_hard_failure_and_what_was_done_is_told(
 
 #[tokio::test]
 async fn wrong_arguments_are_the_models_to_mend() {
-    let shelf = Shelf::new([("db.task.create", Err(refused("arguments")))]);
-    let actor = Actor::new([calls(&[("db_task_create", "{}")]), words(&["Sorry."])]);
+    let shelf = Shelf::new([]);
+    let unfit = r#"{"prompt": null}"#;
+    let actor = Actor::new([calls(&[("db_task_create", unfit)]), words(&["Sorry."])]);
 
-    let events = converse(work(&shelf, Some(actor)), "Do something").await;
+    let events = converse(work(&shelf, Some(actor.clone())), "Do something").await;
 
     assert_eq!(text(&events), "Sorry.");
+    assert!(shelf.names().is_empty());
+    assert!(actor.heard()[1].messages[3].plain_text().contains("null"));
     assert!(matches!(events.last(), Some(ChatEvent::Done { .. })));
 }
 

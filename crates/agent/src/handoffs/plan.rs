@@ -1,4 +1,6 @@
-//! A request in prose becomes steps; big work is cut into components first.
+//! A request in prose becomes steps. It is classified and scoped before commands are planned.
+//!
+//! No work units are written: nothing executes them yet, and a task must not complete next to units that never ran.
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Action;
@@ -12,11 +14,15 @@ use tracing::debug;
 
 use super::project::{Known, known};
 use crate::AgentError;
+use crate::brain::Decision as _;
 use crate::brain::decisions::{
-    AssessScope, Classify, IdentifyComponents, PlanSteps, Planned, RefineCriteria, Scope,
+    AssessScope, Classify, PlanBackground, PlanSteps, Planned, RefineCriteria,
 };
 use crate::tools;
 use crate::work::Work;
+
+/// The part of the remaining time in which a model may classify and scope a request, so that planning keeps the rest.
+const BACKGROUND_PART: u32 = 4;
 
 /// Makes steps of a request.
 pub(crate) async fn plan(
@@ -24,17 +30,19 @@ pub(crate) async fn plan(
     handoff: &Handoff<PlanHandoff>,
 ) -> Result<PlanAnswer, AgentError> {
     let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
-    let question = PlanSteps {
+    let mut question = PlanSteps {
         request: body.prompt.clone(),
         criteria: task.map(prose).unwrap_or_default(),
         expected_outputs: body.expected_outputs.clone(),
         max_commands: work.brain.max_steps(),
+        background: None,
     };
-    let planned = work.think(&question).await?;
-    let by_rule = work.decisions.iter().all(|record| record.by == DecidedBy::Rule);
-    if let (Some(task), false) = (task, by_rule) {
-        decompose(&mut work, (&handoff.context, task), &body.prompt).await?;
+    if let (Some(task), None) = (task, question.by_rule()) {
+        let background = load_background(&mut work, (&handoff.context, task), &body.prompt).await?;
+        question.background = Some(background);
     }
+    let planned = work.think(&question).await?;
+    let by_rule = work.decisions.last().is_some_and(|record| record.by == DecidedBy::Rule);
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
         if !planned.commands.is_empty() && (needs_checks || !prose(task).is_empty()) {
@@ -57,33 +65,20 @@ fn prose(task: &TaskFacts) -> Vec<String> {
     task.acceptance_criteria.iter().filter_map(text).collect()
 }
 
-/// Writes the components of big work down, where it has more than one.
-async fn decompose(
+/// Classifies and scopes a request, and gathers what is known of its project.
+async fn load_background(
     work: &mut Work,
     (context, task): (&HandoffContext, &TaskFacts),
     prompt: &str,
-) -> Result<(), AgentError> {
+) -> Result<PlanBackground, AgentError> {
+    let brain = work.brain.clone();
+    work.brain = brain.clone().share_of_time(BACKGROUND_PART);
     let request = prompt.to_owned();
     let Known { has_brief, words: project } = known(work, context, task).await?;
     let kind = work.think(&Classify { request: request.clone(), has_brief }).await?.kind;
-    let scoped = work.think(&AssessScope { request: request.clone(), kind, project }).await?;
-    if scoped.scope < Scope::Medium {
-        return Ok(());
-    }
-    let scope = scoped.scope;
-    let parts = work.think(&IdentifyComponents { request, kind, scope }).await?;
-    if parts.components.len() < 2 {
-        return Ok(());
-    }
-    let arguments = json!({ "task_id": task.id, "components": parts.components });
-    match tools::call::<Value>(work.tools.as_ref(), "apmas_create_plan", arguments).await {
-        // A task that has a plan already keeps it: planning may be asked for twice.
-        Err(error) if error.is_conflict() => {
-            debug!(task.id = %task.id, "task {} keeps its plan: {error}", task.id);
-            Ok(())
-        }
-        other => other.map(drop),
-    }
+    let scoped = work.think(&AssessScope { request, kind, project: project.clone() }).await?;
+    work.brain = brain;
+    Ok(PlanBackground { kind, scope: scoped.scope, project })
 }
 
 /// Writes sharper criteria down, and more of them, where that makes any difference.

@@ -83,13 +83,15 @@ async fn prose_that_leaves_no_doubt_is_written_back_in_its_checkable_form() {
 
 #[tokio::test]
 async fn a_request_that_nobody_can_plan_becomes_a_question() {
-    let answer =
-        plan(work(&Shelf::new([]), None), &request("Wash the car; rm -rf /")).await.unwrap();
+    let shelf = Shelf::new([]);
+
+    let answer = plan(work(&shelf, None), &request("Wash the car; rm -rf /")).await.unwrap();
 
     assert!(matches!(answer.outcome, PlanOutcome::Ask { .. }));
     let purposes: Vec<_> = answer.decisions.iter().map(|d| d.purpose.as_str()).collect();
-    assert_eq!(purposes, ["plan", "classify", "assess_scope", "identify_components"]);
-    assert!(answer.decisions[0].reason.contains("no model is configured"));
+    assert_eq!(purposes, ["classify", "assess_scope", "plan"]);
+    assert!(answer.decisions[2].reason.contains("no model is configured"));
+    assert_eq!(shelf.names(), ["artifact.list"], "no plan is written that nothing executes");
 }
 
 #[tokio::test]
@@ -105,9 +107,9 @@ async fn what_the_files_of_a_task_tell_of_its_project_is_thought_about_first() {
     let answer = plan(work(&shelf, None), &request("Make it nice")).await.unwrap();
 
     let decided: Vec<_> = answer.decisions.iter().map(|d| (d.purpose.as_str(), d.by)).collect();
-    assert_eq!(decided[1], ("analyse_codebase", DecidedBy::Rule), "it describes itself");
-    assert_eq!(decided[2], ("classify", DecidedBy::Rule));
-    assert!(answer.decisions[2].reason.contains("project brief"), "{:?}", answer.decisions[2]);
+    assert_eq!(decided[0], ("analyse_codebase", DecidedBy::Rule), "it describes itself");
+    assert_eq!(decided[1], ("classify", DecidedBy::Rule));
+    assert!(answer.decisions[1].reason.contains("project brief"), "{:?}", answer.decisions[1]);
 }
 
 #[tokio::test]

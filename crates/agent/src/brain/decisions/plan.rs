@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{explicit_commands, object, texts};
+use super::{Scope, WorkKind, explicit_commands, object, texts};
 use crate::brain::{Decision, Ruling};
 use crate::context::untrusted;
 
@@ -22,6 +22,32 @@ pub struct PlanSteps {
     /// How many commands a model may want; those that the request itself names are not counted.
     #[serde(default = "most")]
     pub max_commands: usize,
+    /// How the request was classified before; absent where a rule plans it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<PlanBackground>,
+}
+
+/// What was decided about a request before its commands are planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanBackground {
+    /// The kind of work.
+    pub kind: WorkKind,
+    /// Its size.
+    pub scope: Scope,
+    /// What is known of the project, in words.
+    pub project: String,
+}
+
+impl PlanBackground {
+    fn prompt(&self) -> String {
+        let (kind, scope) = (self.kind.as_str(), self.scope.as_str());
+        let classified = format!("\n\nIt was classified as {kind} of {scope} scope.");
+        if self.project.trim().is_empty() {
+            return classified;
+        }
+        let project = untrusted::quote("project", &self.project, 4 * 1024);
+        format!("{classified} What is known of its project:\n{project}")
+    }
 }
 
 /// As many as records of before could have.
@@ -65,11 +91,12 @@ impl Decision for PlanSteps {
         let request = untrusted::quote("request", &self.request, 24 * 1024);
         let criteria = untrusted::quote("criteria", &self.criteria.join("\n"), 8 * 1024);
         let outputs = untrusted::quote("files owed", &self.expected_outputs.join("\n"), 2 * 1024);
+        let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
             "Plan the commands that carry out this request in a sandbox: an empty workspace, no \
              network, the usual programs of a Linux system. Ask instead of guessing what is \
              wanted.\n\n{request}\n\nWhat must be true of the result:\n{criteria}\n\nFiles that must be \
-             left in $CYNODE_ARTIFACTS_DIR:\n{outputs}"
+             left in $CYNODE_ARTIFACTS_DIR:\n{outputs}{background}"
         )
     }
 

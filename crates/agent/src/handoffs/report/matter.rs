@@ -2,9 +2,12 @@
 
 use cynode_domain::agent::InstructionKind;
 use cynode_domain::ids::MessageId;
+use cynode_domain::report::ReviewFeedback;
 use cynode_domain::status::WorkUnitStatus as Status;
+use cynode_wire::apmas::InstructAgent;
 use cynode_wire::handoff::{AgentReportHandoff, Handoff, TaskFacts};
-use cynode_wire::work::WorkUnitView;
+use cynode_wire::work::Decision::{self, Approve, Revision};
+use cynode_wire::work::{RouteWork, WorkUnitView};
 use serde_json::{Value, json};
 use tracing::debug;
 
@@ -19,6 +22,11 @@ const REQUIRE_TESTS: &str = "agents.project_manager.review.require_tests";
 const LOOKED_AT: u32 = 100;
 /// Who looks at the work of others, and mends nothing.
 const LOOKERS: [&str; 2] = ["reviewer", "tester"];
+
+/// The longest id of a work unit.
+const MAX_UNIT_CHARS: usize = 100;
+/// The longest notes that a decision about a unit takes.
+const MAX_NOTES_BYTES: usize = 16 * 1024;
 
 /// A report that is dealt with.
 pub(in crate::handoffs) struct Matter {
@@ -113,12 +121,20 @@ impl Matter {
     ) -> Result<(), AgentError> {
         context["report_id"] = json!(self.report);
         context["component"] = json!(self.component);
-        let arguments = json!({
-            "task_id": self.task.id, "toAgent": to, "instructionType": kind, "instructions": words,
-            "context": context, "idempotencyKey": format!("report/{}", self.report),
-        });
+        let Ok(to_agent) = to.parse() else {
+            debug!("{to} is no role that could be instructed");
+            return Ok(());
+        };
+        let request = InstructAgent {
+            task_id: self.task.id,
+            to_agent,
+            instruction_type: kind,
+            instructions: words.to_owned(),
+            context: Some(context),
+            idempotency_key: Some(format!("report/{}", self.report)),
+        };
         let tools = self.work.tools.as_ref();
-        match tools::call::<Value>(tools, "apmas_pm_instruct", arguments).await {
+        match tools::call::<Value>(tools, "apmas_pm_instruct", json!(request)).await {
             // It was told something about this report before, in other words: those stand.
             Err(error) if error.is_conflict() => {
                 debug!("{to} was told before: {error}");
@@ -130,6 +146,9 @@ impl Matter {
 
     /// A unit of the task's plan, if there is one of that name.
     pub(super) async fn unit(&self, id: &str) -> Result<Option<WorkUnitView>, AgentError> {
+        if id.is_empty() || id.chars().count() > MAX_UNIT_CHARS {
+            return Ok(None);
+        }
         let arguments = json!({ "task_id": self.task.id, "work_unit_id": id });
         match tools::call(self.work.tools.as_ref(), "db.work_unit.get", arguments).await {
             Ok(unit) => Ok(Some(unit)),
@@ -146,13 +165,33 @@ impl Matter {
         }
     }
 
-    /// Decides about a unit.
-    pub(super) async fn route(&self, unit: &str, decision: Value) -> Result<(), AgentError> {
-        let mut arguments = json!({ "task_id": self.task.id, "workUnitId": unit });
-        if let (Some(all), Value::Object(more)) = (arguments.as_object_mut(), decision) {
-            all.extend(more);
-        }
-        let _: Value = tools::call(self.work.tools.as_ref(), "apmas_route_work", arguments).await?;
+    /// Approves a unit, with notes for the agents that continue from it.
+    pub(super) async fn approve(
+        &self,
+        unit: &str,
+        notes: Option<String>,
+    ) -> Result<(), AgentError> {
+        self.route(RouteWork { notes: notes.map(short_notes), ..self.routing(unit, Approve) }).await
+    }
+
+    /// Sends a unit back with feedback; the orchestrator instructs the agent that submitted it.
+    pub(super) async fn send_back_unit(
+        &self,
+        unit: &str,
+        review: &ReviewFeedback,
+    ) -> Result<(), AgentError> {
+        let feedback = Some(json!(review));
+        self.route(RouteWork { feedback, ..self.routing(unit, Revision) }).await
+    }
+
+    fn routing(&self, unit: &str, decision: Decision) -> RouteWork {
+        let (task_id, work_unit_id) = (self.task.id, unit.to_owned());
+        RouteWork { task_id, work_unit_id, decision, feedback: None, notes: None }
+    }
+
+    async fn route(&self, request: RouteWork) -> Result<(), AgentError> {
+        let tools = self.work.tools.as_ref();
+        let _: Value = tools::call(tools, "apmas_route_work", json!(request)).await?;
         Ok(())
     }
 
@@ -166,7 +205,7 @@ impl Matter {
         let Some(unit) = unit.filter(|unit| unit.status == Status::Submitted) else {
             return Ok(String::new());
         };
-        self.route(&unit.work_unit_id, json!({ "decision": "approve", "notes": notes })).await?;
+        self.approve(&unit.work_unit_id, notes).await?;
         Ok(format!("; {} is closed", unit.work_unit_id))
     }
 
@@ -187,4 +226,9 @@ impl Matter {
         let routed = self.work.think(&RouteAmbiguity { work: what.to_owned(), roles }).await?;
         Ok(Some(routed.role))
     }
+}
+
+fn short_notes(mut notes: String) -> String {
+    notes.truncate(notes.floor_char_boundary(MAX_NOTES_BYTES));
+    notes
 }

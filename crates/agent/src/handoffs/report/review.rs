@@ -117,8 +117,7 @@ impl Matter {
         done: &WorkDone,
     ) -> Result<String, AgentError> {
         if let Some(unit) = unit {
-            let decision = json!({ "decision": "approve", "notes": noted(&review.issues) });
-            self.route(&unit.work_unit_id, decision).await?;
+            self.approve(&unit.work_unit_id, noted(&review.issues)).await?;
             if unit.kind != UnitKind::Implementation || self.unit_of("test").await?.is_some() {
                 return Ok(String::new());
             }
@@ -197,8 +196,7 @@ impl Matter {
         }
         if let Some(unit) = unit {
             // Whoever did the unit is told with the decision.
-            let decision = json!({ "decision": "revision", "feedback": review });
-            self.route(&unit.work_unit_id, decision).await?;
+            self.send_back_unit(&unit.work_unit_id, review).await?;
         } else {
             let words = "Mend what the review found, and nothing else.";
             let context = json!({ "feedback": review.clone().without_minor() });
@@ -230,8 +228,7 @@ impl Matter {
             return Ok(format!("{to} waits for a person: {reason}"));
         }
         if let Some(unit) = unit {
-            let decision = json!({ "decision": "approve", "notes": notes });
-            self.route(&unit.work_unit_id, decision).await?;
+            self.approve(&unit.work_unit_id, notes).await?;
         } else {
             let words = "Go on; what the review found is noted.";
             let context = json!({ "notes": notes });

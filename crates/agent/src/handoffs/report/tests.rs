@@ -192,6 +192,31 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
 }
 
 #[tokio::test]
+async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_notes() {
+    let approval = Report::ReviewApproved(ReviewFeedback {
+        verdict: Verdict::Approved,
+        critical_issues: vec![],
+        major_issues: vec![],
+        minor_issues: vec![],
+        summary: "fine".to_owned(),
+    });
+    let passed =
+        Report::TestsPassed(TestResults { total: 2, passed: 2, failed: 0, failures: vec![] });
+    for (id, kind, report) in
+        [("review:auth", "review", approval), ("test:auth", "test", passed)]
+    {
+        let shelf =
+            Shelf::new([("db.work_unit.get", Ok(unit(id, kind, ("submitted", 0))))]);
+
+        agent_report(work(&shelf, None), &reviewed(report)).await.unwrap();
+
+        let routed = shelf.called().into_iter().find(|(tool, _)| tool == "apmas_route_work");
+        let wanted = json!({ "task_id": ID, "workUnitId": id, "decision": "approve" });
+        assert_eq!(routed.unwrap().1, wanted);
+    }
+}
+
+#[tokio::test]
 async fn tests_that_fail_are_told_to_whoever_did_the_work() {
     let did = json!([{ "kind": "report", "type": "work_completed", "sender": "developer" }]);
     let shelf = Shelf::new([("db.message.list", Ok(said(&did)))]);
