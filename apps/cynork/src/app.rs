@@ -10,7 +10,7 @@ use crate::out::{Out, Talk};
 use crate::session::Session;
 use crate::settings::{LocalUp, Settings};
 use crate::{
-    agent_token, audit, auth, brain, chat, complete, creds, groups, nodes, prefs, project,
+    agent_token, audit, auth, brain, chat, complete, creds, groups, inbox, nodes, prefs, project,
     providers, rules, runs, schedule, servers, setting, skills, status, task, token, tools, users,
 };
 
@@ -52,6 +52,7 @@ async fn dispatch(cli: Cli, out: Out) -> Result<(), Failure> {
         Command::Chat(args) => chat::run(args, &mut app).await,
         Command::Task(command) => task::run(command, &mut app).await,
         Command::Run(command) => runs::run(command, &mut app).await,
+        Command::Inbox(command) => inbox::run(command, &mut app).await,
         Command::Schedule(command) => schedule::run(command, &mut app).await,
         Command::Project(command) => project::run(command, &mut app).await,
         Command::Nodes(command) => nodes::run(command, &mut app).await,

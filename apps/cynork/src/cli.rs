@@ -13,6 +13,7 @@ use crate::brain::BrainCommand;
 use crate::chat::ChatArgs;
 use crate::creds::CredsCommand;
 use crate::groups::GroupsCommand;
+use crate::inbox::InboxCommand;
 use crate::nodes::NodesCommand;
 use crate::prefs::PrefsCommand;
 use crate::project::ProjectCommand;
@@ -110,6 +111,9 @@ pub enum Command {
     /// See where runs stand, how they went and why; pause, resume, answer, retry and fork them.
     #[command(subcommand, visible_alias = "runs")]
     Run(RunCommand),
+    /// See what waits for you, and answer agents.
+    #[command(subcommand)]
+    Inbox(InboxCommand),
     /// Have work come due by the clock.
     #[command(subcommand, visible_alias = "schedules")]
     Schedule(ScheduleCommand),

@@ -20,6 +20,7 @@ mod failure;
 mod follow;
 mod groups;
 mod history;
+mod inbox;
 mod known;
 mod nodes;
 mod out;

@@ -37,7 +37,9 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     if let Some(command) = cli.command {
         let document = match command {
             Command::Openapi => server::document().await?,
-            Command::ToolSchemas => serde_json::to_string_pretty(&cynode_gateway::tools::schemas())?,
+            Command::ToolSchemas => {
+                serde_json::to_string_pretty(&cynode_gateway::tools::schemas())?
+            }
         };
         std::io::stdout().write_all(document.as_bytes()).context("standard output is closed")?;
         return Ok(ExitCode::SUCCESS);

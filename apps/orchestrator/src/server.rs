@@ -19,8 +19,8 @@ use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{
-    Accounts, Artifacts, Blobs, Bootstrap, Events, Health, Nodes, Placer, Projects, Signals, Store,
-    Sweeper, Tasks, Workflow,
+    Accounts, Artifacts, Blobs, Bootstrap, Events, Health, Messages, Nodes, Placer, Projects,
+    Signals, Store, Sweeper, Tasks, Workflow,
 };
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
@@ -189,6 +189,7 @@ async fn assemble(
         schedules: Schedules::new(store.clone(), signals.clone()),
         runs: Runs::new(store.clone()),
         steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
+        messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
         workflow: Workflow::new(store.clone(), clock.clone(), signals.clone())

@@ -117,7 +117,8 @@ impl Brain {
     #[must_use]
     pub fn share_of_time(self, part: u32) -> Self {
         let now = Instant::now();
-        let until = self.until.map(|until| now + until.saturating_duration_since(now) / part.max(1));
+        let until =
+            self.until.map(|until| now + until.saturating_duration_since(now) / part.max(1));
         Self { until, ..self }
     }
 

@@ -18,6 +18,7 @@ mod extract;
 mod gateway;
 mod groups;
 mod identity;
+mod inbox;
 mod node_api;
 mod nodes;
 mod openai_error;

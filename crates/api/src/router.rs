@@ -12,7 +12,7 @@ use cynode_ops::preferences::Preferences;
 use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
 use cynode_ops::skills::Skills;
-use cynode_ops::{Accounts, Artifacts, Events, Health, Nodes, Projects, Tasks, Workflow};
+use cynode_ops::{Accounts, Artifacts, Events, Health, Messages, Nodes, Projects, Tasks, Workflow};
 use cynode_runtime::metrics::Exporter;
 use http::StatusCode;
 use http::request::Parts;
@@ -27,8 +27,9 @@ use crate::openapi::{Document, named};
 use crate::status::Overview;
 use crate::unread::close_if_unread;
 use crate::{
-    Administration, Models, accounts, artifacts, chat, egress, events, gateway, groups, node_api,
-    nodes, preferences, projects, runs, schedules, skills, status, tasks, threads, workflow,
+    Administration, Models, accounts, artifacts, chat, egress, events, gateway, groups, inbox,
+    node_api, nodes, preferences, projects, runs, schedules, skills, status, tasks, threads,
+    workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -50,6 +51,8 @@ pub struct Services {
     pub runs: Runs,
     /// What people do to runs.
     pub steering: Steering,
+    /// Messages of agents that wait for a person.
+    pub messages: Messages,
     /// Files of tasks.
     pub artifacts: Artifacts,
     /// Worker nodes.
@@ -104,6 +107,7 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .merge(schedules::routes(services.schedules))
         .merge(runs::routes(services.runs))
         .merge(runs::steering_routes(services.steering))
+        .merge(inbox::routes(services.messages))
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
         .merge(events::routes(services.events))

@@ -13,6 +13,7 @@ mod events;
 mod gateway;
 mod groups;
 mod history;
+mod inbox;
 mod mcp;
 mod near;
 mod nodes;

@@ -13,6 +13,7 @@ mod words;
 pub mod agent;
 pub mod changes;
 pub mod criteria;
+pub mod disposition;
 pub mod finding;
 pub mod ids;
 pub mod job;

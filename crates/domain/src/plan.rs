@@ -44,6 +44,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What the planner took for granted.
     pub assumptions: Vec<String>,
+    /// Who made it, in words, written where it was made; absent in plans of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
 }
 
 /// What a plan is made from.
@@ -66,11 +69,15 @@ pub struct NeedsPlanner;
 
 /// Plans a request that names its commands; the same request always gives the same plan.
 pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
-    let actions: Vec<Action> = match request.mode {
+    let (actions, rule): (Vec<Action>, _) = match request.mode {
         InputMode::Prompt => return Err(NeedsPlanner),
-        InputMode::Script => vec![Action::Script { text: request.prompt.to_owned() }],
+        InputMode::Script => {
+            (vec![Action::Script { text: request.prompt.to_owned() }], "a script is one step")
+        }
         InputMode::Commands => {
-            request.commands.iter().map(|line| Action::Command { line: line.clone() }).collect()
+            let command = |line: &String| Action::Command { line: line.clone() };
+            let actions = request.commands.iter().map(command).collect();
+            (actions, "each command is one step, in the order given")
         }
     };
     let last = actions.len().saturating_sub(1);
@@ -86,7 +93,8 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
             },
         })
         .collect();
-    Ok(Plan { steps, assumptions: vec!["commands run in order in one workspace".to_owned()] })
+    let assumptions = vec!["commands run in order in one workspace".to_owned()];
+    Ok(Plan { steps, assumptions, made_by: Some(format!("rule: {rule}")) })
 }
 
 #[cfg(test)]

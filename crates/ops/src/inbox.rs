@@ -1,33 +1,42 @@
-//! The project manager's inbox: what agents report is handed over, oldest first.
+//! The project manager's inbox: every message that agents send it leads to an action, or waits for a person.
 //!
-//! A reconciler: what was not processed is in the database, so a restart in the middle goes on where it
-//! was. Every orchestrator has an inbox; a report is claimed by one of them for as long as its handoff
-//! takes, and processed once the project manager has answered. If that orchestrator dies, the claim runs
-//! out and another takes the report up. What only a person can answer waits for the person.
+//! What follows from a message is [`Disposition::of`] its kind: it stays on record, another agent gets it (`forward`),
+//! the project manager decides, or a person answers ([`crate::Messages::answer`]). A reconciler: what was not
+//! processed is in the database, so a restart in the middle goes on where it was. Every orchestrator has an inbox; a
+//! message is claimed by one of them for as long as its handoff takes, and processed once the project manager has
+//! answered. If that orchestrator dies, the claim runs out and another takes the message up.
+//!
+//! Messages of different tasks are processed concurrently, up to [`InboxOptions::at_once`]; those of one task one
+//! after the other, oldest first. A message that waits for a person holds up no other.
 //!
 //! Invariant: that a report is begun is counted before it is. One that fails, or ends whoever deals with
-//! it, is given up after a few times, with the reason on record, and stays in sight as unprocessed. One
+//! it, is given up after a few times, with the reason on record, and waits for a person. One
 //! that is in hand when its orchestrator is told to stop is given back, and was not begun.
+
+mod content;
+mod forward;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use cynode_domain::agent::MessageKind;
-use cynode_domain::ids::{MessageId, TaskId};
-use cynode_domain::report::{Report, ReportKind, WorkDone};
+use cynode_domain::disposition::Disposition;
+use cynode_domain::ids::TaskId;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{
-    Began, ClaimedReport, EventStore, Message, ReportClaim, ReportClaimStore, Store, TaskStore, Tx,
+    Began, ClaimedReport, EventStore, ReportClaim, ReportClaimStore, Store, TaskStore, Tx,
     WorkflowStore,
 };
-use cynode_wire::handoff::AgentReportHandoff;
 use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use tokio::time::Instant;
 
+use self::content::report_of;
+use self::forward::{Forwarded, forward};
 use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs, Subject};
+use crate::messages::reason_for_person;
 use crate::signals::Topic;
 use crate::tasks::event;
 use crate::workflow::owner;
@@ -36,9 +45,6 @@ use crate::workflow::owner;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How often a report is begun that the project manager cannot deal with, or that nobody survives.
 const TRIES: u32 = 5;
-/// What only a person can answer.
-const FOR_PEOPLE: [&str; 2] =
-    [ReportKind::NeedsClarification.as_str(), ReportKind::RequestHumanInput.as_str()];
 
 /// How long claims and pauses of an inbox are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +53,13 @@ pub struct InboxOptions {
     pub lease: Duration,
     /// The pause after the first failure; each further one is twice as long.
     pub pause: Duration,
+    /// How many messages, each of another task, are processed at once.
+    pub at_once: usize,
 }
 
 impl Default for InboxOptions {
     fn default() -> Self {
-        Self { lease: Duration::from_secs(10), pause: Duration::from_secs(1) }
+        Self { lease: Duration::from_secs(10), pause: Duration::from_secs(1), at_once: 8 }
     }
 }
 
@@ -76,38 +84,60 @@ impl Inbox {
         Self { options, ..self }
     }
 
-    /// Hands over what comes in until the process stops.
+    /// Processes what comes in until the process stops.
     pub async fn run(self, shutdown: Shutdown) {
-        if !self.handoffs.is_configured() {
-            return;
-        }
         let mut listener = self.signals.listen(Topic::Events);
-        loop {
-            if let Err(error) = self.activate_until(&shutdown).await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "reports of agents wait for the project manager"
-                );
+        let mut in_hand = FuturesUnordered::new();
+        let mut may_claim = true;
+        while !shutdown.is_triggered() {
+            while may_claim && in_hand.len() < self.options.at_once.max(1) {
+                match self.claim().await {
+                    Ok(Some(report)) => in_hand.push(self.survive(report, &shutdown)),
+                    Ok(None) => may_claim = false,
+                    Err(error) => {
+                        may_claim = false;
+                        warn_of(&error.into());
+                    }
+                }
             }
             tokio::select! {
-                () = shutdown.triggered() => return,
-                _ = listener.wait(Instant::now() + INTERVAL) => {}
+                () = shutdown.triggered() => {}
+                Some(dealt) = in_hand.next(), if !in_hand.is_empty() => match dealt {
+                    Ok(()) => may_claim = true,
+                    Err(error) => {
+                        may_claim = false;
+                        warn_of(&error);
+                    }
+                },
+                _ = listener.wait(Instant::now() + INTERVAL) => may_claim = true,
             }
         }
-    }
-
-    /// Hands over every report that waits and that nobody else deals with.
-    pub async fn activate(&self) -> Result<(), HandoffError> {
-        self.activate_until(&Shutdown::new()).await
-    }
-
-    async fn activate_until(&self, stop: &Shutdown) -> Result<(), HandoffError> {
-        while !stop.is_triggered()
-            && let Some(report) = self.claim().await?
-        {
-            self.survive(report, stop).await?;
+        // Each of them sees the shutdown and gives its claim back.
+        while let Some(dealt) = in_hand.next().await {
+            dealt.unwrap_or_else(|error| warn_of(&error));
         }
-        Ok(())
+    }
+
+    /// Processes every message that waits, and returns once none is left to claim.
+    pub async fn activate(&self) -> Result<(), HandoffError> {
+        let stop = Shutdown::new();
+        let mut in_hand = FuturesUnordered::new();
+        loop {
+            while in_hand.len() < self.options.at_once.max(1)
+                && let Some(report) = self.claim().await?
+            {
+                in_hand.push(self.survive(report, &stop));
+            }
+            match in_hand.next().await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    // The others in hand come to their end; what was given back is not claimed again at once.
+                    while in_hand.next().await.is_some() {}
+                    return Err(error);
+                }
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Deals with a report. A fault of ours in one of them ends neither the others nor the process; the
@@ -121,10 +151,9 @@ impl Inbox {
         })
     }
 
-    /// The next report, if there is one. Where nothing waits, nothing is written.
+    /// The next message, if there is one. Where nothing waits, nothing is written.
     async fn claim(&self) -> Result<Option<ClaimedReport>, cynode_store::Error> {
-        let waits =
-            self.store.read(|tx| Box::pin(async move { tx.report_waits(FOR_PEOPLE).await }));
+        let waits = self.store.read(|tx| Box::pin(async move { tx.report_waits().await }));
         if !waits.await? {
             return Ok(None);
         }
@@ -132,24 +161,49 @@ impl Inbox {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.report_close(FOR_PEOPLE, now).await?;
-                    tx.report_claim(lease_ms, FOR_PEOPLE).await
+                    tx.report_close(now).await?;
+                    tx.report_claim(lease_ms).await
                 })
             })
             .await
     }
 
     async fn deal(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
-        let ClaimedReport { message, claim, begun } = report;
-        if begun > TRIES {
+        let (claim, task) = (report.claim, report.message.sent.task);
+        if report.begun > TRIES {
             let why = format!("it was begun {TRIES} times, and nobody came to the end of it");
-            return self.give_up(claim, message.sent.task, why).await;
+            return self.give_up(claim, task, why).await;
+        }
+        let sent = &report.message.sent;
+        match Disposition::of(sent.kind, &sent.subtype) {
+            Disposition::Record => self.end(claim).await,
+            Disposition::AskPerson => self.ask_person(claim, task, reason_for_person(sent)).await,
+            Disposition::Forward => {
+                let (message, now) = (report.message.clone(), self.clock.now());
+                let forwarded =
+                    self.store.write(move |tx| Box::pin(forward(tx, claim, message, now))).await?;
+                self.signals.send(Topic::Events);
+                match forwarded {
+                    Forwarded::Done => Ok(()),
+                    Forwarded::NobodyThere => self.decide(report, stop).await,
+                }
+            }
+            Disposition::Decide => self.decide(report, stop).await,
+        }
+    }
+
+    /// Has the project manager decide and act.
+    async fn decide(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
+        let ClaimedReport { message, claim, begun } = report;
+        let task = message.sent.task;
+        if !self.handoffs.is_configured() {
+            let why = "no project manager is configured that could answer".to_owned();
+            return self.ask_person(claim, task, why).await;
         }
         let Some(body) = report_of(&message) else {
             let why = "this version cannot read it".to_owned();
-            return self.give_up(claim, message.sent.task, why).await;
+            return self.give_up(claim, task, why).await;
         };
-        let task = message.sent.task;
         let subject = self.store.read(move |tx| Box::pin(subject(tx, task))).await?;
         // Its task was closed since: nobody claims it any more.
         let Some(subject) = subject else { return Ok(()) };
@@ -163,8 +217,11 @@ impl Inbox {
         match answer {
             Ok(answer) => {
                 let (id, summary) = (claim.message, answer.summary);
-                tracing::info!(message.id = %id, task.id = %task, "a report was dealt with: {summary}");
-                self.end(claim, (task, answer.needs_person)).await
+                tracing::info!(message.id = %id, task.id = %task, "message processed: {summary}");
+                match answer.needs_person {
+                    Some(why) => self.ask_person(claim, task, why).await,
+                    None => self.end(claim).await,
+                }
             }
             Err(error) => self.after(claim, (task, begun), error).await,
         }
@@ -234,20 +291,34 @@ impl Inbox {
             .await
     }
 
-    /// The report is dealt with; what only a person can decide is told to everybody who watches.
-    async fn end(
-        &self,
-        claim: ReportClaim,
-        (task, needs_person): (TaskId, Option<String>),
-    ) -> Result<(), HandoffError> {
+    /// The message is processed.
+    async fn end(&self, claim: ReportClaim) -> Result<(), HandoffError> {
         let now = self.clock.now();
         self.store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.report_end(claim, now).await?;
+                    Ok::<_, HandoffError>(())
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(())
+    }
+
+    /// Leaves a message to a person, and tells everybody who watches its task.
+    async fn ask_person(
+        &self,
+        claim: ReportClaim,
+        task: TaskId,
+        why: String,
+    ) -> Result<(), HandoffError> {
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
                     let task = tx.task_lock(task).await?;
-                    let is_ours = tx.report_end(claim, now).await?;
-                    if let (true, Some(task), Some(what)) = (is_ours, task, needs_person) {
-                        let data = json!({ "message_id": claim.message, "reason": what });
+                    if let (true, Some(task)) = (tx.report_ask_person(claim, &why).await?, task) {
+                        let data = json!({ "message_id": claim.message, "reason": why });
                         tx.event_append(&event(&task, "agent.needs_person", data)).await?;
                     }
                     Ok::<_, HandoffError>(())
@@ -293,23 +364,11 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The report in a message. Work that was handed in is reported as done.
-fn report_of(message: &Message) -> Option<AgentReportHandoff> {
-    let sent = &message.sent;
-    let report = if sent.kind == MessageKind::Submission {
-        Report::WorkCompleted(WorkDone {
-            files_modified: vec![],
-            summary: sent.content.clone(),
-            artifact_path: sent.payload["artifact_path"].as_str().map(str::to_owned),
-            work_unit_id: sent.work_unit.clone(),
-        })
-    } else {
-        let kind: ReportKind = sent.subtype.parse().ok()?;
-        serde_json::from_value(json!({ "messageType": kind, "payload": sent.payload })).ok()?
-    };
-    let report_id: MessageId = sent.id;
-    let (from, component) = (sent.sender.clone(), sent.component.clone());
-    Some(AgentReportHandoff { report_id, from, component, report })
+fn warn_of(error: &HandoffError) {
+    tracing::warn!(
+        error = error as &dyn std::error::Error,
+        "messages of agents wait for the project manager"
+    );
 }
 
 /// For whom the report is dealt with; nobody once its task is closed.

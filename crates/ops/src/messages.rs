@@ -7,6 +7,7 @@
 //! instruction is marked as delivered in the transaction whose answer carries it, and is shown in
 //! the agent's context until the agent acknowledges it.
 
+mod answer;
 mod beat;
 mod checkpoint;
 mod context;
@@ -24,6 +25,7 @@ use cynode_store::{Message, Store, TaskAgent};
 use cynode_wire::apmas::{AgentView, InstructionView, MessageView};
 use serde_json::{Value, json};
 
+pub(crate) use answer::reason_for_person;
 pub(crate) use instruct::{Instruction, give};
 pub(crate) use say::{Change, Draft, say_as};
 pub(crate) use speaker::{Speaker, open_task};
@@ -94,6 +96,12 @@ pub enum MessageError {
         /// The roles there are.
         known: String,
     },
+    /// It was processed, or a person gave another answer.
+    #[error("message {0} was settled already; `cynork inbox list` lists what waits")]
+    Settled(MessageId),
+    /// It does not wait for a person.
+    #[error("message {0} does not wait for a person: the project manager processes it")]
+    NotForPeople(MessageId),
     /// The agent cannot go where it said.
     #[error(transparent)]
     IllegalMove(#[from] IllegalMove),
@@ -212,6 +220,8 @@ fn message_view(message: Message) -> MessageView {
         acknowledged_at: message.acknowledged_at,
         processed_at: message.processed_at,
         given_up: message.given_up,
+        needs_person: message.needs_person,
+        answered_by: message.answered_by,
     }
 }
 

@@ -19,6 +19,7 @@ use cynode_store::{EventStore, Store, Task, Tx, WorkStore, WorkUnit};
 use cynode_wire::work::WorkUnitView;
 use serde_json::json;
 
+pub(crate) use route::resume_blocked;
 pub(crate) use submit::follow;
 
 use self::board::Board;

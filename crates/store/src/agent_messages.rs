@@ -55,6 +55,25 @@ pub struct Message {
     pub processed_at: Option<DateTime<Utc>>,
     /// Why the project manager does not deal with it any more.
     pub given_up: Option<String>,
+    /// Why a person has to answer it.
+    pub needs_person: Option<String>,
+    /// The handle of the person who answered it.
+    pub answered_by: Option<String>,
+}
+
+impl Message {
+    /// A message to which nothing has happened yet.
+    pub const fn new(sent: NewMessage) -> Self {
+        Self {
+            sent,
+            delivered_at: None,
+            acknowledged_at: None,
+            processed_at: None,
+            given_up: None,
+            needs_person: None,
+            answered_by: None,
+        }
+    }
 }
 
 /// Which end of the list comes first.
@@ -82,6 +101,8 @@ pub struct MessageFilter {
     pub kind: Option<MessageKind>,
     /// Only what waits for the project manager.
     pub is_unprocessed: bool,
+    /// Only what waits for a person, on open tasks.
+    pub waits_for_person: bool,
     /// Which end comes first.
     pub order: MessageOrder,
     /// Beyond this one.
@@ -128,6 +149,15 @@ pub trait MessageStore {
     ) -> Result<bool, Error>;
     /// The project manager is done with it; false if it was before.
     async fn message_process(&mut self, id: MessageId, at: DateTime<Utc>) -> Result<bool, Error>;
+    /// Leaves a message to a person, who is told why; false if it was processed or left before.
+    async fn message_ask_person(&mut self, id: MessageId, why: &str) -> Result<bool, Error>;
+    /// A person has answered it; false if it was processed before.
+    async fn message_answer(
+        &mut self,
+        id: MessageId,
+        by: &str,
+        at: DateTime<Utc>,
+    ) -> Result<bool, Error>;
 }
 
 #[async_trait]
@@ -173,10 +203,13 @@ impl MessageStore for Tx {
 
     async fn message_list(&mut self, filter: &MessageFilter) -> Result<Vec<Message>, Error> {
         // The words that the partial index knows cannot be parameters.
-        let waits = if filter.is_unprocessed {
-            "AND m.recipient = 'pm' AND m.processed_at IS NULL"
-        } else {
-            ""
+        let waits = match (filter.waits_for_person, filter.is_unprocessed) {
+            (true, _) => {
+                "AND m.recipient = 'pm' AND m.processed_at IS NULL AND NOT t.closed
+                 AND (m.needs_person IS NOT NULL OR m.given_up IS NOT NULL)"
+            }
+            (false, true) => "AND m.recipient = 'pm' AND m.processed_at IS NULL",
+            (false, false) => "",
         };
         let (beyond, order) = match filter.order {
             MessageOrder::NewestFirst => ("<", "DESC"),
@@ -246,6 +279,23 @@ impl MessageStore for Tx {
                    WHERE id = $1 AND recipient = 'pm' AND processed_at IS NULL";
         Ok(self.execute(sql, params![id, at]).await? == 1)
     }
+
+    async fn message_ask_person(&mut self, id: MessageId, why: &str) -> Result<bool, Error> {
+        let sql = "UPDATE agent_messages SET needs_person = $2 WHERE id = $1
+                   AND recipient = 'pm' AND processed_at IS NULL AND needs_person IS NULL";
+        Ok(self.execute(sql, params![id, why]).await? == 1)
+    }
+
+    async fn message_answer(
+        &mut self,
+        id: MessageId,
+        by: &str,
+        at: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE agent_messages SET answered_by = $2, processed_at = $3
+                   WHERE id = $1 AND recipient = 'pm' AND processed_at IS NULL";
+        Ok(self.execute(sql, params![id, by, at]).await? == 1)
+    }
 }
 
 pub(crate) fn message(row: &Row) -> Result<Message, Error> {
@@ -269,5 +319,7 @@ pub(crate) fn message(row: &Row) -> Result<Message, Error> {
         acknowledged_at: row.get("acknowledged_at")?,
         processed_at: row.get("processed_at")?,
         given_up: row.get("given_up")?,
+        needs_person: row.get("needs_person")?,
+        answered_by: row.get("answered_by")?,
     })
 }

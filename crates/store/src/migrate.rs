@@ -146,6 +146,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0027_requests.sql"),
         sqlite: include_str!("../migrations/sqlite/0027_requests.sql"),
     },
+    Migration {
+        version: 28,
+        postgres: include_str!("../migrations/postgres/0028_inbox.sql"),
+        sqlite: include_str!("../migrations/sqlite/0028_inbox.sql"),
+    },
 ];
 
 /// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.

@@ -13,6 +13,10 @@ pub trait PlacementStore {
     async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error>;
     /// Nobody is asked any longer where a job without a node belongs.
     async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error>;
+    /// Records by what a job was given to its node, in words.
+    async fn job_record_placement(&mut self, id: JobId, by: &str) -> Result<(), Error>;
+    /// By what a job was given to its node; none if that is not on record.
+    async fn job_placement(&mut self, id: JobId) -> Result<Option<String>, Error>;
     /// The node that a task's newest job with a node was given to, unless that never began; else the
     /// one that an open job of it is pinned to.
     async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
@@ -49,6 +53,16 @@ impl PlacementStore for Tx {
     async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET place_until = NULL WHERE id = $1 AND node_id IS NULL";
         self.execute(sql, params![id]).await.map(drop)
+    }
+
+    async fn job_record_placement(&mut self, id: JobId, by: &str) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET placed_by = $2 WHERE id = $1";
+        self.execute(sql, params![id, by]).await.map(drop)
+    }
+
+    async fn job_placement(&mut self, id: JobId) -> Result<Option<String>, Error> {
+        let sql = "SELECT placed_by FROM jobs WHERE id = $1";
+        self.row(sql, params![id]).await?.map_or(Ok(None), |row| row.get("placed_by"))
     }
 
     async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {

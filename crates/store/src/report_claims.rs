@@ -1,4 +1,4 @@
-//! Who deals with a report of an agent, or with work that it handed in: one process at a time, for as long as its claim lasts.
+//! Who deals with a message of an agent to the project manager: one process at a time, for as long as its claim lasts.
 //!
 //! Invariants: of those who claim a report one after the other, only the last can write to it. That
 //! somebody begins with it is counted before it begins. A report waits behind every earlier one of its
@@ -43,20 +43,16 @@ pub enum Began {
     No,
 }
 
-/// Claims of reports to the project manager.
+/// Claims of messages to the project manager.
 #[async_trait]
 pub trait ReportClaimStore {
-    /// Whether there is anything to claim or to close, reports of the types in `others` left out.
-    async fn report_waits(&mut self, others: [&str; 2]) -> Result<bool, Error>;
-    /// The project manager is done with every report about a task that was closed meanwhile.
-    async fn report_close(&mut self, others: [&str; 2], at: DateTime<Utc>) -> Result<u64, Error>;
-    /// Claims the oldest report about an open task that nobody deals with, for so many milliseconds;
-    /// reports of the types in `others` are left to whoever else answers them.
-    async fn report_claim(
-        &mut self,
-        lease_ms: i64,
-        others: [&str; 2],
-    ) -> Result<Option<ClaimedReport>, Error>;
+    /// Whether there is anything to claim or to close.
+    async fn report_waits(&mut self) -> Result<bool, Error>;
+    /// The project manager is done with every message about a task that was closed meanwhile.
+    async fn report_close(&mut self, at: DateTime<Utc>) -> Result<u64, Error>;
+    /// Claims the oldest message about an open task that is neither claimed nor left to a person, for so many
+    /// milliseconds.
+    async fn report_claim(&mut self, lease_ms: i64) -> Result<Option<ClaimedReport>, Error>;
     /// Keeps a claim for so many milliseconds from now; false if it is lost.
     async fn report_keep(&mut self, claim: ReportClaim, lease_ms: i64) -> Result<bool, Error>;
     /// Gives a claim back for so many milliseconds; false if it is lost.
@@ -68,48 +64,42 @@ pub trait ReportClaimStore {
     ) -> Result<bool, Error>;
     /// Nobody deals with the report any more, and why; false if the claim is lost.
     async fn report_give_up(&mut self, claim: ReportClaim, why: &str) -> Result<bool, Error>;
+    /// Leaves the message to a person, who is told why; false if the claim is lost.
+    async fn report_ask_person(&mut self, claim: ReportClaim, why: &str) -> Result<bool, Error>;
     /// The project manager is done with the report; false if the claim is lost.
     async fn report_end(&mut self, claim: ReportClaim, at: DateTime<Utc>) -> Result<bool, Error>;
 }
 
 #[async_trait]
 impl ReportClaimStore for Tx {
-    async fn report_waits(&mut self, others: [&str; 2]) -> Result<bool, Error> {
+    async fn report_waits(&mut self) -> Result<bool, Error> {
         let readable = not_quarantined("agent_messages", "m.id");
         let sql = format!(
             "SELECT m.id FROM agent_messages m JOIN tasks t ON t.id = m.task_id
-                   WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
-                   AND m.subtype <> $1 AND m.subtype <> $2 AND m.given_up IS NULL
-                   AND (t.closed OR m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
+                   WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL
+                   AND (t.closed OR (m.given_up IS NULL AND m.needs_person IS NULL
+                       AND (m.claimed_until IS NULL OR m.claimed_until <= cynode_now())))
                    LIMIT 1"
         );
-        let [first, second] = others;
-        Ok(self.row(&sql, params![first, second]).await?.is_some())
+        Ok(self.row(&sql, &[]).await?.is_some())
     }
 
-    async fn report_close(&mut self, others: [&str; 2], at: DateTime<Utc>) -> Result<u64, Error> {
-        let sql = "UPDATE agent_messages SET processed_at = $3
-                   WHERE recipient = 'pm' AND processed_at IS NULL AND kind IN ('report', 'submission')
-                   AND subtype <> $1 AND subtype <> $2 AND EXISTS (
+    async fn report_close(&mut self, at: DateTime<Utc>) -> Result<u64, Error> {
+        let sql = "UPDATE agent_messages SET processed_at = $1
+                   WHERE recipient = 'pm' AND processed_at IS NULL AND EXISTS (
                        SELECT t.id FROM tasks t WHERE t.id = agent_messages.task_id AND t.closed)";
-        let [first, second] = others;
-        self.execute(sql, params![first, second, at]).await
+        self.execute(sql, params![at]).await
     }
 
-    async fn report_claim(
-        &mut self,
-        lease_ms: i64,
-        others: [&str; 2],
-    ) -> Result<Option<ClaimedReport>, Error> {
+    async fn report_claim(&mut self, lease_ms: i64) -> Result<Option<ClaimedReport>, Error> {
         let (readable, others_readable) =
             (not_quarantined("agent_messages", "m.id"), not_quarantined("agent_messages", "e.id"));
         let sql = format!(
             "UPDATE agent_messages
                    SET turns = turns + 1, begun = begun + 1, claimed_until = cynode_after($1)
                    WHERE id IN (SELECT m.id FROM agent_messages m JOIN tasks t ON t.id = m.task_id
-                       WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL AND m.kind IN ('report', 'submission')
-                       AND m.subtype <> $2 AND m.subtype <> $3 AND m.given_up IS NULL
-                       AND NOT t.closed
+                       WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL
+                       AND m.given_up IS NULL AND m.needs_person IS NULL AND NOT t.closed
                        AND (m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
                        AND NOT EXISTS (SELECT e.id FROM agent_messages e
                            WHERE e.task_id = m.task_id AND e.recipient = 'pm'
@@ -121,10 +111,8 @@ impl ReportClaimStore for Tx {
         // Of two who look at once, the second has to see what the first one claimed: it would take the
         // next report of the same task otherwise. SQLite has one writer and reads the lock as a comment.
         self.rows("SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299002) */", &[]).await?;
-        let [first, second] = others;
         loop {
-            let params = params![lease_ms, first, second];
-            match self.one(&tables::AGENT_MESSAGES, &sql, params, claimed).await {
+            match self.one(&tables::AGENT_MESSAGES, &sql, params![lease_ms], claimed).await {
                 // A row on record is not claimed again, and delays no other.
                 Err(error) if error.is_unreadable() => self.quarantine_now(error).await?,
                 outcome => return outcome,
@@ -154,6 +142,12 @@ impl ReportClaimStore for Tx {
     async fn report_give_up(&mut self, claim: ReportClaim, why: &str) -> Result<bool, Error> {
         let sql = "UPDATE agent_messages SET given_up = $3, claimed_until = NULL
                    WHERE id = $1 AND turns = $2 AND processed_at IS NULL AND given_up IS NULL";
+        Ok(self.execute(sql, params![claim.message, claim.turn, why]).await? == 1)
+    }
+
+    async fn report_ask_person(&mut self, claim: ReportClaim, why: &str) -> Result<bool, Error> {
+        let sql = "UPDATE agent_messages SET needs_person = $3, claimed_until = NULL
+                   WHERE id = $1 AND turns = $2 AND processed_at IS NULL AND needs_person IS NULL";
         Ok(self.execute(sql, params![claim.message, claim.turn, why]).await? == 1)
     }
 

@@ -238,6 +238,9 @@ pub struct MessageQuery {
     /// Only what waits for the project manager.
     #[serde(default)]
     pub unprocessed: bool,
+    /// Only what waits for a person, on open tasks.
+    #[serde(default)]
+    pub waiting_for_person: bool,
     /// Oldest first, for whoever works through them.
     #[serde(default)]
     pub oldest_first: bool,

@@ -20,6 +20,7 @@ pub mod findings;
 pub mod groups;
 pub mod handoff;
 pub mod health;
+pub mod inbox;
 pub mod inferences;
 pub mod jobs;
 pub mod memory;

@@ -34,6 +34,9 @@ pub enum PlanningView {
         steps: Vec<Step>,
         /// What was taken for granted.
         assumptions: Vec<String>,
+        /// Who made the plan, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made_by: Option<String>,
     },
     /// A person must be asked first.
     Ask {

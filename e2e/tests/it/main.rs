@@ -3,6 +3,8 @@
 //! Start at [`system::System`], a `cynode up` in a directory of its own.
 
 #[cfg(test)]
+mod agent_reports;
+#[cfg(test)]
 mod bad_scripts;
 #[cfg(test)]
 mod browser;

@@ -23,7 +23,7 @@ const PLANNING: &str = "Plan the commands that carry out this request";
 const JUDGING: &str = "Judge each criterion by the evidence";
 
 /// A system whose only provider is `provider`. What the script does not mention, rules decide.
-async fn system(provider: &ScriptedProvider) -> System {
+pub(crate) async fn system(provider: &ScriptedProvider) -> System {
     provider.otherwise(Answer::status(400, "not today"));
     let system = System::new().await;
     let body = json!({
@@ -46,7 +46,7 @@ fn judged(status: &str) -> Answer {
     Answer::call("respond", json!({ "judgements": [judgement] }))
 }
 
-fn prompt(text: &str) -> CreateTask {
+pub(crate) fn prompt(text: &str) -> CreateTask {
     serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
 }
 
@@ -57,7 +57,11 @@ fn with_prose(mut body: CreateTask, criterion: &str) -> CreateTask {
 }
 
 /// What agents may see of the system.
-async fn agent(system: &System, agent_type: AgentType, task_id: Option<TaskId>) -> Client {
+pub(crate) async fn agent(
+    system: &System,
+    agent_type: AgentType,
+    task_id: Option<TaskId>,
+) -> Client {
     let body = IssueAgentToken {
         agent_type,
         name: "test".to_owned(),
@@ -90,6 +94,9 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     let view = done(&system, with_prose(prompt("Greet the world"), "it greets")).await;
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    let why = system.cynork(&["run", "explain", &view.task_name]).fine().stdout;
+    assert!(why.contains("project manager, model"), "{why}");
+    assert!(!why.contains("a person answered"), "{why}");
     let result = system.client.task_result(&view.id.to_string()).await.unwrap();
     assert_eq!(result.jobs.len(), 2, "{result:#?}");
     let found = findings(&system, view.id).await;

@@ -17,12 +17,13 @@ use cynode_wire::handoff::{
     AgentRole, ChatEvent, ChatHandoff, ContinueRunHandoff, DecidedBy, Handoff, HandoffContext,
     PlanHandoff, PlanOutcome, Turn, TurnRole,
 };
+use cynode_wire::inbox::{AnswerMessage, InboxQuery};
 use cynode_wire::steering::AskPerson;
 use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, asked};
+use crate::harness::{Answer, Harness, asked, refused};
 use crate::mcp::{Mcp, issue};
 
 /// How long somebody waits for an answer.
@@ -141,6 +142,49 @@ pub(crate) async fn without_a_model_questions_are_shown_and_answered_but_nothing
     assert_eq!(harness.admin().run_get(&unclear).await.unwrap().run.state, RunState::Queued);
 }
 
+pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_until_it_is_answered(
+    harness: Harness,
+) {
+    let (admin, bob) = (harness.admin(), harness.user("bob").await);
+    let task = harness.task().await;
+    let binding = BindingView { task_id: Some(task.id), ..BindingView::default() };
+    let token = issue(&harness, AgentType::Sandbox, binding).await.secret;
+    let developer = Mcp::at(&harness.url(), &token);
+    let about = |more: Value| {
+        let mut all = json!({ "task_id": task.id, "agentRole": "developer" });
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    let help = about(json!({ "helpType": "human", "issue": "May I spend money?" }));
+    developer.call("apmas_request_help", help).await;
+
+    let listed = admin.inbox_list(&InboxQuery::default()).await.unwrap().items;
+    let unseen = bob.inbox_list(&InboxQuery::default()).await.unwrap().items;
+    let waiting = hear(&harness, "What is waiting for me?").await;
+    let id = listed[0].message.id;
+    let text = |text: &str| AnswerMessage { text: text.to_owned(), instruction: None };
+    let stranger = bob.inbox_answer(id, &text("No.")).await;
+    let empty = admin.inbox_answer(id, &text(" ")).await;
+    let answered = admin.inbox_answer(id, &text("Up to ten euros.")).await.unwrap();
+    let other = admin.inbox_answer(id, &text("Up to twenty.")).await;
+    let beat = about(json!({ "status": "working" }));
+    let told = developer.call("apmas_heartbeat", beat).await;
+    let later = hear(&harness, "What is waiting for me?").await;
+
+    assert_eq!((listed.len(), unseen.len()), (1, 0));
+    assert_eq!(listed[0].task_name, task.task_name);
+    assert_eq!(listed[0].message.content, "May I spend money?");
+    assert!(waiting.contains("developer says: May I spend money?"), "{waiting}");
+    assert!(waiting.contains(&format!("cynork inbox answer {id}")), "{waiting}");
+    refused(stranger, 404);
+    refused(empty, 400);
+    refused(other, 409);
+    assert_eq!(answered.message.answered_by.as_deref(), Some("admin"));
+    assert_eq!(told["agent_status"], "running", "{told}");
+    assert_eq!(told["instructions"][0]["instructions"], "Up to ten euros.", "{told}");
+    assert!(later.contains("Nothing is waiting for you"), "{later}");
+}
+
 pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes(harness: Harness) {
     let token = issue(&harness, AgentType::Pm, BindingView::default()).await;
     let client = harness.client(token.secret);
@@ -227,12 +271,7 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
     let (rule, model) = (DecidedBy::Rule, DecidedBy::Model);
     assert_eq!(
         by,
-        [
-            ("classify", rule),
-            ("assess_scope", model),
-            ("plan", model),
-            ("refine_criteria", model)
-        ]
+        [("classify", rule), ("assess_scope", model), ("plan", model), ("refine_criteria", model)]
     );
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;

@@ -84,6 +84,7 @@ on_both_engines! {
     brain {
         without_a_model_the_manager_creates_shows_and_cancels_tasks,
         without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
+        what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_until_it_is_answered,
         the_manager_sees_its_tools_and_is_refused_those_of_sandboxes,
         with_a_model_the_manager_acts_through_the_gateway_and_shows_it,
         big_work_is_classified_before_it_is_planned_and_leaves_no_units_that_nothing_executes,

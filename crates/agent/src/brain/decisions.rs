@@ -5,6 +5,7 @@
 //! [`recheck`].
 
 mod choose;
+mod clarify;
 mod classify;
 mod codebase;
 mod commands;
@@ -26,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use choose::{Choose, Chosen};
+pub use clarify::{Clarified, Clarify};
 pub use classify::{Classified, Classify, WorkKind};
 pub use codebase::{AnalyseCodebase, ProjectSketch};
 pub use commands::explicit_commands;
@@ -60,6 +62,7 @@ pub struct Recheck {
 pub fn recheck(brain: &Brain, purpose: &str, input: &Value, answer: &Value) -> Option<Recheck> {
     let all = [
         of::<Choose>,
+        of::<Clarify>,
         of::<Classify>,
         of::<AnalyseCodebase>,
         of::<IdentifyComponents>,

@@ -1,7 +1,10 @@
 //! Answering by rule: live state through tools, and only what was clearly asked for.
 
+use std::collections::BTreeMap;
+
 use cynode_domain::ids::RunId;
 use cynode_domain::status::ShownTaskStatus as Status;
+use cynode_wire::apmas::MessageView;
 use cynode_wire::nodes::NodeView;
 use cynode_wire::page::Page;
 use cynode_wire::projects::ProjectView;
@@ -156,9 +159,9 @@ async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
     Ok(format!("{of}: {}.\n\n{}", figures.join(", "), waiting(desk).await?))
 }
 
-/// Questions of runs, and tasks that will not go on by themselves.
+/// Questions of runs, tasks that will not go on by themselves, and messages of agents that a person answers.
 async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
-    let mut lines = Vec::new();
+    let (mut lines, mut names) = (Vec::new(), BTreeMap::new());
     for status in [Status::Waiting, Status::Running, Status::Queued] {
         let arguments = json!({ "status": status, "limit": 50 });
         let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
@@ -172,6 +175,7 @@ async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
         }
         for (task, run) in page.items.iter().zip(runs) {
             let name = show::code(&task.task_name);
+            names.insert(task.id, task.task_name.clone());
             let run = run?;
             if let Some(question) = run.as_ref().and_then(show::question) {
                 let question = inline(question);
@@ -180,6 +184,15 @@ async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
                 lines.push(format!("{name} stands still: {}", show::code(reason)));
             }
         }
+    }
+    let arguments = json!({ "waiting_for_person": true, "oldest_first": true, "limit": 50 });
+    let messages: Page<MessageView> = desk.read("db.message.list", arguments).await?;
+    for message in &messages.items {
+        let name = names.get(&message.task_id).cloned();
+        lines.push(show::message_line(message, name.as_deref()));
+    }
+    if messages.next_cursor.is_some() {
+        lines.push("and more: `cynork inbox list` lists all".to_owned());
     }
     Ok(show::list("Waiting for you:", &lines, "Nothing is waiting for you."))
 }

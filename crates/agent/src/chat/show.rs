@@ -3,6 +3,7 @@
 //! Names and texts are other people's: they are shown within a line and can form no markup.
 
 use cynode_domain::run::RunState;
+use cynode_wire::apmas::MessageView;
 use cynode_wire::nodes::NodeView;
 use cynode_wire::projects::ProjectView;
 use cynode_wire::runs::{RunDetail, RunView};
@@ -99,6 +100,16 @@ pub(super) fn task(task: &TaskView, run: Option<&RunDetail>) -> String {
 pub(super) fn question(run: &RunDetail) -> Option<&str> {
     let asked = run.question.as_ref().filter(|asked| asked.answer.is_none())?;
     (run.run.state == RunState::NeedsAnswer).then_some(asked.question.text.as_str())
+}
+
+/// A message of an agent that waits for a person, and how to answer it.
+pub(super) fn message_line(message: &MessageView, task: Option<&str>) -> String {
+    let task = code(task.unwrap_or(&message.task_id.to_string()));
+    let (sender, content) = (inline(&message.sender), inline(&message.content));
+    let reason = message.needs_person.as_ref().or(message.given_up.as_ref());
+    let reason = reason.map(|reason| format!(" ({})", inline(reason))).unwrap_or_default();
+    let how = code(&format!("cynork inbox answer {} 'TEXT'", message.id));
+    format!("{task}: {sender} says: {content}{reason}. Answer with {how}")
 }
 
 /// The end of what a task printed.

@@ -139,6 +139,29 @@ async fn by_rule_a_task_is_created_when_asked_for_and_it_is_shown() {
 }
 
 #[tokio::test]
+async fn by_rule_messages_of_agents_wait_for_the_person_with_the_command_that_answers_them() {
+    let message = json!({
+        "id": ID, "task_id": ID, "sender": "developer", "recipient": "pm", "kind": "help",
+        "type": "human", "component": null, "work_unit_id": null, "content": "which colour?",
+        "payload": {}, "created_at": "2026-11-15T12:00:00Z", "delivered_at": null,
+        "acknowledged_at": null, "processed_at": null,
+        "needs_person": "developer asks for a person",
+    });
+    let shelf = Shelf::new([
+        ("db.task.list", Ok(page(&[task("wash", "running")]))),
+        ("db.run.get", Ok(run(None))),
+        ("db.message.list", Ok(page(&[message]))),
+    ]);
+
+    let events = converse(work(&shelf, None), "What is waiting for me?").await;
+
+    let said = text(&events);
+    assert!(said.contains("`wash`: developer says: which colour?"), "{said}");
+    assert!(said.contains(&format!("cynork inbox answer {ID}")), "{said}");
+    assert_eq!(shelf.called().pop().unwrap().1["waiting_for_person"], true);
+}
+
+#[tokio::test]
 async fn by_rule_questions_of_runs_wait_for_the_person_and_are_answered() {
     let listed = || ("db.task.list", Ok(page(&[task("wash", "running")])));
     let shelf = Shelf::new([

@@ -7,10 +7,12 @@
 //! Invariant: dealing with a report twice tells nobody twice. An instruction carries the id of its report
 //! as its key, and a unit that was decided on is not decided on again.
 
+mod clarify;
 mod failed;
 mod matter;
 mod review;
 
+use cynode_domain::agent::InstructionKind;
 use cynode_domain::report::Report;
 use cynode_wire::handoff::{ActedAnswer, AgentReportHandoff, Handoff};
 
@@ -29,10 +31,15 @@ pub(crate) async fn agent_report(
         let summary = format!("{from} reported outside of a task");
         return Ok(ActedAnswer { summary, tasks: vec![], needs_person: None, decisions: vec![] });
     };
-    let summary = if matter.was_told() {
-        format!("{from} was told before")
-    } else {
-        matter.deal(report).await?
+    let summary = match matter.told_before() {
+        Some(kind) => {
+            // An agent that was told to wait waits for a person, also if this process was killed in between.
+            if kind == InstructionKind::Pause {
+                matter.needs_person = Some(format!("{from} was told to wait for a person"));
+            }
+            format!("{from} was told before")
+        }
+        None => matter.deal(report).await?,
     };
     let Matter { work, needs_person, .. } = matter;
     Ok(ActedAnswer { summary, tasks: vec![], needs_person, decisions: work.decisions })
@@ -51,7 +58,8 @@ impl Matter {
             }
             Report::TestsFailed(tests) => self.tests_failed(tests).await,
             Report::WorkBlocked(blocker) => self.failed(&from, &blocker.reason).await,
-            Report::NeedsClarification(asked) | Report::RequestHumanInput(asked) => {
+            Report::NeedsClarification(asked) => self.clarify(asked).await,
+            Report::RequestHumanInput(asked) => {
                 let question = untrusted::inline(&asked.question);
                 self.needs_person = Some(question.clone());
                 Ok(format!("a person must answer {from}: {question}"))

@@ -227,7 +227,8 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
 
 pub(super) fn report_of(report: Report) -> AgentReportHandoff {
     let (report_id, component) = (ID.parse().unwrap(), Some("auth".to_owned()));
-    AgentReportHandoff { report_id, from: "developer".to_owned(), component, report }
+    let (from, work_unit) = ("developer".to_owned(), None);
+    AgentReportHandoff { report_id, from, component, report, work_unit }
 }
 
 #[tokio::test]

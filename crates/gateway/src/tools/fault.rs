@@ -170,6 +170,8 @@ impl From<MessageError> for ToolFault {
             | E::WaitsForHelp(_)
             | E::KeyReused
             | E::TooMany
+            | E::Settled(_)
+            | E::NotForPeople(_)
             | E::IllegalMove(_) => Self::new(ErrorKind::Conflict, fault.to_string()),
             E::Task(fault) => fault.into(),
             E::Work(fault) => (*fault).into(),

@@ -124,8 +124,7 @@ pub(crate) async fn give(
     }
     tx.message_insert(&message).await?;
     announce(tx, task, &message).await?;
-    let (delivered_at, acknowledged_at, processed_at, given_up) = (None, None, None, None);
-    Ok(Message { sent: message, delivered_at, acknowledged_at, processed_at, given_up })
+    Ok(Message::new(message))
 }
 
 fn is_same(before: &Message, new: &NewMessage) -> bool {

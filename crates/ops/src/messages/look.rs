@@ -30,6 +30,7 @@ impl Messages {
             role: query.role,
             kind: query.kind,
             is_unprocessed: query.unprocessed,
+            waits_for_person: query.waiting_for_person,
             order: if query.oldest_first {
                 MessageOrder::OldestFirst
             } else {
@@ -84,7 +85,7 @@ impl Messages {
     }
 }
 
-fn brief(message: Message) -> MessageView {
+pub(super) fn brief(message: Message) -> MessageView {
     let view = message_view(message);
     MessageView { content: brief_text(view.content), payload: brief_json(view.payload), ..view }
 }

@@ -11,6 +11,7 @@ use cynode_wire::apmas::{InstructionView, SaidView};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::answer::dispose;
 use super::instruct::tell;
 use super::{MAX_ITEMS, MAX_MESSAGES, MessageError, Messages, Speaker};
 use crate::secrets::WithoutSecrets as _;
@@ -133,6 +134,7 @@ pub(crate) async fn say_as(
     tx.message_insert(&message).await?;
     tx.agent_update(&agent).await?;
     announce(tx, task, &message).await?;
+    dispose(tx, task, &message).await?;
     let told = tell(tx, &mut agent, now).await?;
     Ok(Said { message: message.id, is_repeated: false, agent, told })
 }

@@ -65,12 +65,25 @@ impl Placing {
             if was_awaited && has_choice {
                 let late = Choice::fallback("the project manager did not say in time");
                 record(tx, &job, &node, &late, self.now).await?;
+            } else {
+                tx.job_record_placement(job.asked.id, rule_of(&job, &nodes)).await?;
             }
             for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
                 taken.open_jobs += 1;
             }
         }
         Ok(assigned)
+    }
+}
+
+/// The rule by which a job goes to its node where nobody is asked.
+fn rule_of(job: &Job, nodes: &[Node]) -> &'static str {
+    if job.asked.pinned_node.is_some() {
+        return "rule: the job is bound to this node";
+    }
+    match able(job, nodes).count() {
+        0 | 1 => "rule: the only node that could take it",
+        _ => "rule: the least loaded node that could take it",
     }
 }
 

@@ -197,6 +197,15 @@ pub(super) async fn record(
         return Ok(());
     };
     let Choice { by, reason, .. } = choice;
+    let placed_by = match by {
+        DecidedBy::Fallback => {
+            format!("rule, in the project manager's place: {}: {reason}", node.slug)
+        }
+        DecidedBy::Rule | DecidedBy::Model => {
+            format!("project manager, {}: {}: {reason}", by.as_str(), node.slug)
+        }
+    };
+    tx.job_record_placement(job.asked.id, &placed_by).await?;
     let data = json!({ "node": node.slug, "node_id": node.id, "by": by, "reason": reason });
     let (run, id) = (Some(job.asked.run), Some(job.asked.id));
     let placed = event_of(job.asked.task, scope, "job.placed", data);

@@ -1,7 +1,8 @@
 //! Why a run went as it did: each decision with what it was made from, by what, and what it led to.
 //!
-//! All of it is read from the states that the history keeps, so that a run of last year is explained
-//! as well as one that is under way. What a state of a newer graph does not say is left out.
+//! Invariant: every statement comes from a recorded row: a transition, a state that the history keeps, a job, or an
+//! act of a person. The words around it name what is recorded and claim nothing else; what was not recorded is
+//! "unknown". So a run of last year is explained as truthfully as one that is under way.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,9 @@ use cynode_domain::run::{
     DISPATCH, FAILED, FINALIZE, MARK_FAILED, PLAN, RunVerb, VERIFY, next_node,
 };
 use cynode_domain::verdict::{FindingStatus, Verdict};
-use cynode_store::{Act, Decision, DecisionStore, Job, JobStore, NodeStore, Transition, Tx};
+use cynode_store::{
+    Act, Decision, DecisionStore, Job, JobStore, NodeStore, PlacementStore, Transition, Tx,
+};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::runs::DecisionView;
 use serde::Deserialize;
@@ -27,6 +30,8 @@ use crate::nodes::PLACEMENT;
 const MAX_CHARS: usize = 200;
 /// How many decisions of a task are looked through.
 const MAX_DECISIONS: u32 = 1000;
+/// What is said of a fact that was not recorded.
+const UNKNOWN: &str = "unknown";
 
 impl Runs {
     /// A page of the decisions of a run, oldest first. Pages are parts of the history, so that one
@@ -56,7 +61,7 @@ type Places = BTreeMap<JobId, Given>;
 struct Given {
     /// The name of the node.
     node: String,
-    /// Who chose it and why, if it had to be chosen.
+    /// By what it was chosen, if that is on record.
     chosen: Option<String>,
 }
 
@@ -68,17 +73,22 @@ async fn places(tx: &mut Tx, jobs: Vec<JobId>) -> Result<Places, RunError> {
             && let Some(node) = job.node
             && let Some(node) = tx.node_get(node).await?
         {
-            // All jobs of a task share a workspace, so that only the first has a choice.
-            let is_first = (job.asked.step_index, job.asked.attempt) == (0, 1);
-            let chosen = if is_first { choice(tx, &job, &node.slug).await? } else { None };
+            let chosen = match tx.job_placement(id).await? {
+                Some(by) => Some(short(&by)),
+                None => choice(tx, &job, &node.slug).await?,
+            };
             places.insert(id, Given { node: node.slug, chosen });
         }
     }
     Ok(places)
 }
 
-/// Who chose the node of a job, and why. A choice begins with the name of the node.
+/// Who chose the node of a job of an earlier version, and why. All jobs of a task share a workspace, so that only the
+/// first had a choice, which begins with the name of the node.
 async fn choice(tx: &mut Tx, job: &Job, node: &str) -> Result<Option<String>, RunError> {
+    if (job.asked.step_index, job.asked.attempt) != (0, 1) {
+        return Ok(None);
+    }
     let decisions = tx.decision_list(job.asked.task, MAX_DECISIONS).await?;
     let of_run = |made: &&Decision| made.purpose == PLACEMENT && made.run == Some(job.asked.run);
     let names_node = |made: &&Decision| made.reason.starts_with(&format!("{node}: "));
@@ -97,7 +107,7 @@ async fn choice(tx: &mut Tx, job: &Job, node: &str) -> Result<Option<String>, Ru
 struct Known {
     request: Option<Request>,
     plan: Plan,
-    current_step_index: u32,
+    current_step_index: Option<u32>,
     attempts_by_step: BTreeMap<u32, u32>,
     verification: Option<Verdict>,
     continuation: Option<Continuation>,
@@ -116,7 +126,7 @@ struct Request {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Bounds {
-    max_attempts: u32,
+    max_attempts: Option<u32>,
 }
 
 #[derive(PartialEq, Eq, Deserialize)]
@@ -157,7 +167,7 @@ fn decision(
             dispatched(&row, &after)
         }
         (VERIFY, _) => verified(&row, &before, &after),
-        (FINALIZE | MARK_FAILED, _) => ended(&after),
+        (node @ (FINALIZE | MARK_FAILED), _) => ended(node, &after),
         _ => return None,
     };
     let (sequence, recorded_at) = (row.sequence, row.recorded_at.unwrap_or_default());
@@ -182,10 +192,7 @@ fn placed(decision: DecisionView, job: Option<JobId>, places: &Places) -> Decisi
 type Told = (String, Vec<String>, String, String);
 
 fn planned(row: &Transition, before: &Known, after: &Known) -> Told {
-    let (input, rule) = match &before.request {
-        Some(request) => asked(request),
-        None => (vec![], "the plan that was there"),
-    };
+    let input = before.request.as_ref().map(asked).unwrap_or_default();
     let steps = after.plan.steps.len();
     let led_to = match after.plan.steps.first() {
         Some(first) => {
@@ -194,50 +201,57 @@ fn planned(row: &Transition, before: &Known, after: &Known) -> Told {
         }
         None => format!("no steps, so {}", led_to(row)),
     };
-    ("which steps the task takes".to_owned(), input, format!("rule: {rule}"), led_to)
+    let made_by = after.plan.made_by.as_deref().map_or_else(|| UNKNOWN.to_owned(), short);
+    ("which steps the task takes".to_owned(), input, made_by, led_to)
 }
 
-fn asked(request: &Request) -> (Vec<String>, &'static str) {
+fn asked(request: &Request) -> Vec<String> {
     match request.mode {
         InputMode::Commands => {
             let lines = request.commands.iter().map(|line| format!("command: {}", short(line)));
-            (lines.take(20).collect(), "each command is one step, in the order given")
+            lines.take(20).collect()
         }
-        InputMode::Script => {
-            let lines = request.prompt.lines().count();
-            (vec![format!("a script of {lines} lines")], "a script is one step")
-        }
-        InputMode::Prompt => {
-            let prompt = format!("prompt: {}", short(&request.prompt));
-            (vec![prompt], "prose is planned as a person answered")
-        }
+        InputMode::Script => vec![format!("a script of {} lines", request.prompt.lines().count())],
+        InputMode::Prompt => vec![format!("prompt: {}", short(&request.prompt))],
     }
 }
 
+/// Such as `attempt 1 of 2`.
+fn attempt_of(known: &Known, index: Option<u32>) -> String {
+    let attempt = index.and_then(|index| known.attempts_by_step.get(&index).copied());
+    // A step may run more often than that if it was interrupted.
+    let most = known.bounds.max_attempts.map(|most| most.max(attempt.unwrap_or(0)));
+    format!("attempt {} of {}", number(attempt), number(most))
+}
+
+fn number(number: Option<u32>) -> String {
+    number.map_or_else(|| UNKNOWN.to_owned(), |number| number.to_string())
+}
+
+/// The step that is `further` than an index, counted from 1, such as `step 2`.
+fn step(index: Option<u32>, further: u32) -> String {
+    format!("step {}", number(index.map(|index| index.saturating_add(further + 1))))
+}
+
 fn dispatched(row: &Transition, after: &Known) -> Told {
-    let index = row.step_index.unwrap_or(after.current_step_index);
-    let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
-    let action = step_action(after, index);
-    let input =
-        vec![format!("attempt {attempt} of {}: {action}", after.bounds.max_attempts.max(attempt))];
-    let rule = "rule: the node that has the task's workspace, else the least loaded with a sandbox";
+    let index = row.step_index.or(after.current_step_index);
+    let input = vec![format!("{}: {}", attempt_of(after, index), step_action(after, index))];
     let led_to = match row.job {
-        Some(job) => format!("job {job}, for which no node is chosen yet"),
+        Some(job) => format!("job {job}, for which no node is on record"),
         None => led_to(row),
     };
-    (format!("where step {} runs", index + 1), input, rule.to_owned(), led_to)
+    (format!("where {} runs", step(index, 0)), input, UNKNOWN.to_owned(), led_to)
 }
 
 fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
-    let index = row.step_index.unwrap_or(before.current_step_index);
-    let attempt = after.attempts_by_step.get(&index).copied().unwrap_or(1);
+    let index = row.step_index.or(before.current_step_index);
     let findings = after.verification.as_ref().map_or(&[][..], |verdict| &verdict.findings);
     let mut input: Vec<_> = findings
         .iter()
         .take(50)
         .map(|finding| format!("{}: {}", word(finding.status), short(&finding.message)))
         .collect();
-    input.push(format!("attempt {attempt} of {}", after.bounds.max_attempts.max(attempt)));
+    input.push(attempt_of(after, index));
     let decided =
         after.continuation.as_ref().filter(|new| before.continuation.as_ref() != Some(new));
     input.extend(decided.map(|decided| format!("how it goes on: {}", short(&decided.reason))));
@@ -245,52 +259,47 @@ fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
     rules.sort_unstable();
     rules.dedup();
     let led_to = match row.edge.as_str() {
-        "next_step" => format!("accepted: step {} is next", index + 2),
+        "next_step" => format!("accepted: {} is next", step(index, 1)),
         "all_verified" => "accepted: it was the last step".to_owned(),
-        "retry_step" => format!("not accepted: attempt {} follows", attempt + 1),
+        "retry_step" => "not accepted: another attempt follows".to_owned(),
         "no_retry_left" => "not accepted, and it may not run again: the run fails".to_owned(),
         _ => led_to(row),
     };
-    (format!("whether step {} is done", index + 1), input, rule_names(&rules), led_to)
+    (format!("whether {} is done", step(index, 0)), input, rule_names(&rules), led_to)
 }
 
 fn rule_names(rules: &[&str]) -> String {
     match rules {
-        [] => "no rule".to_owned(),
+        [] => UNKNOWN.to_owned(),
         [only] => format!("rule: {only}"),
         many => format!("rules: {}", many.join(", ")),
     }
 }
 
+/// A node failed for good: the row says which, the state why.
 fn failed(node: &str, after: &Known) -> Told {
     let reason = after.failure.as_ref().map(|failure| short(&failure.reason));
-    let rule = "rule: another attempt cannot help, or none is left";
     let about = format!("whether {node} is tried again");
-    (about, reason.into_iter().collect(), rule.to_owned(), "the run fails".to_owned())
+    (about, reason.into_iter().collect(), format!("node: {node}"), "the run fails".to_owned())
 }
 
-fn ended(after: &Known) -> Told {
+fn ended(node: &str, after: &Known) -> Told {
     let (input, led_to) = match &after.finish {
         Some(finish) => (vec![short(&finish.summary)], format!("the task is {}", finish.outcome)),
         None => (vec![], "the end of the run".to_owned()),
     };
-    ("how the run ends".to_owned(), input, "rule: what led to this node".to_owned(), led_to)
+    ("how the run ends".to_owned(), input, format!("node: {node}"), led_to)
 }
 
 fn by_person(act: Act) -> DecisionView {
     let text = |name: &str| act.detail[name].as_str().map(short);
+    let said = |name: &str| text(name).unwrap_or_else(|| UNKNOWN.to_owned());
     let (about, led_to) = match act.verb {
-        RunVerb::Pause => ("whether the run goes on", "it pauses between two nodes".to_owned()),
-        RunVerb::Resume => ("whether the run goes on", "a runner may take it".to_owned()),
-        RunVerb::Answer => ("what the run asked", text("reply").unwrap_or_default()),
-        RunVerb::Retry => {
-            let run = text("run_id").unwrap_or_default();
-            ("whether to try again", format!("run {run}"))
-        }
-        RunVerb::Fork => {
-            let task = text("task").unwrap_or_default();
-            ("whether to try something else", format!("task {task}"))
-        }
+        RunVerb::Pause => ("whether the run goes on", "pause".to_owned()),
+        RunVerb::Resume => ("whether the run goes on", "resume".to_owned()),
+        RunVerb::Answer => ("what the run asked", said("reply")),
+        RunVerb::Retry => ("whether to try again", format!("run {}", said("run_id"))),
+        RunVerb::Fork => ("whether to try something else", format!("task {}", said("task"))),
     };
     let input = [text("question"), text("comment")].into_iter().flatten().collect();
     DecisionView {
@@ -308,9 +317,10 @@ fn led_to(row: &Transition) -> String {
     next_node(&row.node, &row.edge).unwrap_or("the end of the run").to_owned()
 }
 
-fn step_action(known: &Known, index: u32) -> String {
-    let step = usize::try_from(index).ok().and_then(|index| known.plan.steps.get(index));
-    step.map(|step| short(&describe(&step.action))).unwrap_or_default()
+fn step_action(known: &Known, index: Option<u32>) -> String {
+    let index = index.and_then(|index| usize::try_from(index).ok());
+    let step = index.and_then(|index| known.plan.steps.get(index));
+    step.map_or_else(|| UNKNOWN.to_owned(), |step| short(&describe(&step.action)))
 }
 
 const fn word(status: FindingStatus) -> &'static str {
@@ -329,3 +339,6 @@ fn short(text: &str) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests;

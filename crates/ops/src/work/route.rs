@@ -145,3 +145,22 @@ async fn send_back(
     give(tx, task, instruction, now).await?;
     Ok(())
 }
+
+/// Lets a unit go on that is blocked; others stay as they are.
+pub(crate) async fn resume_blocked(
+    tx: &mut Tx,
+    task: &Task,
+    unit: &str,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<(), WorkError> {
+    let mut board = match load(tx, task.asked.id, now).await {
+        Err(WorkError::NoPlan) => return Ok(()),
+        board => board?,
+    };
+    let Ok(place) = board.find(unit) else { return Ok(()) };
+    if board.unit(place).status == Status::Blocked {
+        board.go(place, Status::Assigned)?;
+        save(tx, task, &board).await?;
+    }
+    Ok(())
+}

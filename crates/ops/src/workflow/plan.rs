@@ -11,7 +11,7 @@ use cynode_domain::ids::RunId;
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_store::{Fenced, Tx, UserStore, WorkflowStore};
-use cynode_wire::handoff::{PlanHandoff, PlanOutcome};
+use cynode_wire::handoff::{DecisionRecord, PlanHandoff, PlanOutcome};
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
 use tokio::time::Instant;
 
@@ -46,8 +46,12 @@ impl Planner {
         let owed = body.expected_outputs.clone();
         let task = subject.task;
         let answer = patiently(|| self.handoffs.plan(&subject, body.clone())).await;
+        let made_by = answer.as_ref().ok().and_then(|answer| planned_by(&answer.decisions));
         match answer.map(|answer| answer.outcome) {
-            Ok(PlanOutcome::Planned { steps, assumptions }) => checked(steps, assumptions, owed),
+            Ok(PlanOutcome::Planned { steps, assumptions }) => {
+                let view = checked(steps, assumptions, owed);
+                attributed(view, made_by)
+            }
             Ok(PlanOutcome::Ask { question }) => PlanningView::Ask { question },
             Err(error) => {
                 tracing::warn!(
@@ -138,7 +142,25 @@ fn checked(mut steps: Vec<Step>, assumptions: Vec<String>, owed: Vec<String>) ->
             owed.into_iter().filter(|path| !last.expected_outputs.contains(path)).collect();
         last.expected_outputs.extend(missing);
     }
-    PlanningView::Planned { steps, assumptions }
+    PlanningView::Planned { steps, assumptions, made_by: None }
+}
+
+/// Who made a plan, by the record of the decision.
+fn planned_by(decisions: &[DecisionRecord]) -> Option<String> {
+    let made = decisions.iter().rev().find(|decision| decision.purpose == "plan")?;
+    let model = made.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
+    Some(format!("project manager, {}{model}: {}", made.by.as_str(), made.reason))
+}
+
+fn attributed(view: PlanningView, made_by: Option<String>) -> PlanningView {
+    match view {
+        PlanningView::Planned { steps, assumptions, .. } => {
+            PlanningView::Planned { steps, assumptions, made_by }
+        }
+        view @ (PlanningView::Ask { .. }
+        | PlanningView::NoPlanner { .. }
+        | PlanningView::Waiting { .. }) => view,
+    }
 }
 
 pub(super) fn in_words(error: &HandoffError) -> String {

@@ -4,20 +4,30 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_ops::Signals;
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_domain::agent::{HelpKind, NoteKind, Progress};
+use cynode_domain::ids::UserId;
+use cynode_ops::handoff::{
+    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+};
 use cynode_ops::inbox::{Inbox, InboxOptions};
+use cynode_ops::{Caller, MessageError, Signals};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_testkit::query;
-use cynode_wire::apmas::MessageQuery;
+use cynode_wire::apmas::{MessageQuery, ReportStatus, ReportToPm, RequestHelp, SendMessage};
 use cynode_wire::handoff::HandoffKind;
+use cynode_wire::inbox::{AnswerMessage, InboxItem, InboxQuery};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::engines::on_each_engine;
-use crate::team::Team;
+use crate::team::{Team, named};
 
 on_each_engine! {
+    a_report_that_hangs_does_not_delay_the_report_of_another_task,
+    every_message_leads_to_an_action_or_waits_for_a_person,
+    a_person_answers_once_and_the_agent_gets_the_answer_as_an_instruction,
+    a_question_to_another_agent_is_passed_on_and_so_is_its_answer,
+    without_a_project_manager_questions_wait_for_a_person,
     two_inboxes_of_one_database_hand_each_report_over_once,
     a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason,
     a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun,
@@ -70,13 +80,16 @@ impl ProjectManager for Manager {
                 panic!("a fault of ours");
             }
         }
-        let words = handoff["body"]["report"]["payload"]["summary"].as_str().unwrap();
+        let payload = &handoff["body"]["report"]["payload"];
+        let words = ["summary", "question", "reason"].map(|name| payload[name].as_str());
+        let words = words.into_iter().flatten().next().unwrap();
         self.heard.lock().unwrap().push(words.to_owned());
         self.begun.notify_one();
-        if self.waits {
+        if self.waits || words == "hang" {
             self.may_answer.notified().await;
         }
-        Ok(json!({ "summary": "noted" }))
+        let needs_person = (payload["question"] != Value::Null).then_some("only you know");
+        Ok(json!({ "summary": "noted", "needs_person": needs_person }))
     }
 
     async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
@@ -96,6 +109,178 @@ fn inbox(team: &Team, manager: &Arc<Manager>) -> Inbox {
     Inbox::new((of.0, of.1, of.2), handoffs)
 }
 
+/// Claims that run out at once, and no pauses.
+fn brief() -> InboxOptions {
+    let (lease, pause) = (Duration::from_millis(5), Duration::ZERO);
+    InboxOptions { lease, pause, ..InboxOptions::default() }
+}
+
+/// What waits for bob, as task and content.
+async fn waiting(team: &Team) -> Vec<InboxItem> {
+    team.messages.waiting(&team.world.bob, InboxQuery::default()).await.unwrap().items
+}
+
+async fn a_report_that_hangs_does_not_delay_the_report_of_another_task() {
+    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let other = team.other_task().await;
+    let own = |task, summary: &str| ReportToPm { task_id: task, ..team.done(summary) };
+    team.messages.report(&team.agent(), own(team.task, "hang")).await.unwrap();
+    team.messages.report(&team.agent_of(other), own(other, "quick")).await.unwrap();
+    let shutdown = Shutdown::new();
+    let patient = InboxOptions { lease: Duration::from_hours(1), ..InboxOptions::default() };
+
+    let both = async {
+        // The first is never answered; the second is processed meanwhile.
+        while !team.inbox_of(other).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        shutdown.trigger();
+    };
+    let run =
+        async { tokio::join!(inbox(&team, &manager).with(patient).run(shutdown.clone()), both) };
+    tokio::time::timeout(Duration::from_mins(1), run).await.expect("the second is processed");
+
+    assert_eq!(*manager.heard.lock().unwrap(), ["hang", "quick"]);
+    assert_eq!(team.inbox().await.len(), 1, "it is given back, and not lost");
+}
+
+async fn every_message_leads_to_an_action_or_waits_for_a_person() {
+    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let dev = team.agent();
+    let note = |kind, content: &str| SendMessage {
+        task_id: team.task,
+        agent_role: named("developer"),
+        to: "pm".to_owned(),
+        kind,
+        content: content.to_owned(),
+        idempotency_key: None,
+    };
+    let status = |status, message: &str| ReportStatus {
+        task_id: team.task,
+        agent_role: named("developer"),
+        status,
+        message: message.to_owned(),
+        artifacts: vec![],
+        blocked_reason: Some("no disk".to_owned()),
+        work_unit_id: None,
+        idempotency_key: None,
+    };
+    let help = |help_type, issue: &str| RequestHelp {
+        task_id: team.task,
+        agent_role: named("developer"),
+        help_type,
+        issue: issue.to_owned(),
+        target_agent: None,
+        context: None,
+        idempotency_key: None,
+    };
+    team.messages.status(&dev, status(Progress::Working, "going on")).await.unwrap();
+    team.messages.send(&dev, note(NoteKind::Info, "fyi")).await.unwrap();
+    team.messages.send(&dev, note(NoteKind::Question, "which one?")).await.unwrap();
+    let asks = json!({ "question": "what is meant?" });
+    team.messages.report(&dev, team.report("needs_clarification", asks)).await.unwrap();
+    team.messages.help(&dev, help(HelpKind::PmDecision, "left or right?")).await.unwrap();
+    team.messages.status(&dev, status(Progress::Blocked, "stuck")).await.unwrap();
+    team.messages.help(&dev, help(HelpKind::Human, "may I?")).await.unwrap();
+    let before: Vec<_> =
+        waiting(&team).await.into_iter().map(|item| item.message.content).collect();
+
+    inbox(&team, &manager).activate().await.unwrap();
+
+    assert_eq!(before, ["may I?"], "what only a person can answer waits at once");
+    let heard = manager.heard.lock().unwrap().clone();
+    assert_eq!(heard, ["which one?", "what is meant?", "left or right?", "no disk"]);
+    let left = waiting(&team).await;
+    let contents: Vec<_> = left.iter().map(|item| item.message.content.as_str()).collect();
+    assert_eq!(contents, ["which one?", "what is meant?", "left or right?", "may I?"]);
+    assert_eq!(left[0].message.needs_person.as_deref(), Some("only you know"));
+    assert_eq!(team.inbox().await.len(), left.len(), "nothing else is left unprocessed");
+}
+
+async fn a_person_answers_once_and_the_agent_gets_the_answer_as_an_instruction() {
+    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let dev = team.agent();
+    let asks = json!({ "question": "which colour?" });
+    let said = team.messages.report(&dev, team.report("needs_clarification", asks)).await.unwrap();
+    let id = said.message_id;
+    let answer = |text: &str| AnswerMessage { text: text.to_owned(), instruction: None };
+    let bob = &team.world.bob;
+    let early = team.messages.answer(bob, id, answer("blue")).await;
+    inbox(&team, &manager).activate().await.unwrap();
+
+    let first = team.messages.answer(bob, id, answer("blue")).await.unwrap();
+    let again = team.messages.answer(bob, id, answer("blue")).await.unwrap();
+    let other = team.messages.answer(bob, id, answer("red")).await;
+    let stranger = Caller::on_behalf_of(UserId::generate(), "eve".to_owned(), false);
+    let unseen = team.messages.answer(&stranger, id, answer("green")).await;
+    // Nothing is left for whoever looks after a restart.
+    inbox(&team, &manager).activate().await.unwrap();
+
+    assert!(matches!(early, Err(MessageError::NotForPeople(_))));
+    assert_eq!(first.message.answered_by.as_deref(), Some("bob"));
+    assert_eq!(again.message.processed_at, first.message.processed_at);
+    assert!(matches!(other, Err(MessageError::Settled(_))), "{other:?}");
+    assert!(matches!(unseen, Err(MessageError::NotFound(_))), "{unseen:?}");
+    assert!(waiting(&team).await.is_empty() && team.inbox().await.is_empty());
+    let told = team.heartbeat(&dev, "developer").await.instructions;
+    let told: Vec<_> =
+        told.iter().map(|it| (it.instruction_type.as_str(), it.instructions.as_str())).collect();
+    assert_eq!(told, [("continue", "blue")]);
+}
+
+async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
+    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (dev, designer) = (team.agent(), team.agent());
+    let help = RequestHelp {
+        task_id: team.task,
+        agent_role: named("developer"),
+        help_type: HelpKind::Agent,
+        issue: "which blue?".to_owned(),
+        target_agent: Some(named("designer")),
+        context: None,
+        idempotency_key: None,
+    };
+    team.heartbeat(&designer, "designer").await;
+    team.messages.help(&dev, help).await.unwrap();
+    inbox(&team, &manager).activate().await.unwrap();
+    let asked = team.heartbeat(&designer, "designer").await.instructions;
+    let answer = SendMessage {
+        task_id: team.task,
+        agent_role: named("designer"),
+        to: "pm".to_owned(),
+        kind: NoteKind::Answer,
+        content: "navy".to_owned(),
+        idempotency_key: None,
+    };
+    team.messages.send(&designer, answer).await.unwrap();
+
+    inbox(&team, &manager).activate().await.unwrap();
+
+    assert!(asked[0].instructions.starts_with("developer asks: which blue?"), "{asked:?}");
+    let told = team.heartbeat(&dev, "developer").await.instructions;
+    assert_eq!(told[0].instructions, "designer answers: navy");
+    assert!(team.inbox().await.is_empty() && manager.heard.lock().unwrap().is_empty());
+}
+
+async fn without_a_project_manager_questions_wait_for_a_person() {
+    let team = Team::new().await;
+    let asks = json!({ "question": "which colour?" });
+    let report = team.report("needs_clarification", asks);
+    team.messages.report(&team.agent(), report).await.unwrap();
+    let (store, clock) = (team.world.store.clone(), team.world.clock.clone());
+    let of = (store.clone(), clock.clone(), Signals::new(store.engine()));
+    let handoffs = Handoffs::new(
+        (of.0.clone(), of.1.clone(), of.2.clone()),
+        Arc::new(Nobody),
+        HandoffOptions::default(),
+    );
+
+    Inbox::new((of.0, of.1, of.2), handoffs).activate().await.unwrap();
+
+    let why = waiting(&team).await.remove(0).message.needs_person.unwrap();
+    assert!(why.contains("no project manager is configured"), "{why}");
+}
+
 async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits() {
     let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
     let dev = team.agent();
@@ -112,6 +297,7 @@ async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits(
     assert_eq!(*manager.heard.lock().unwrap(), ["one", "two"]);
     let left = team.inbox().await;
     assert_eq!(left, [("developer".to_owned(), "request_human_input".to_owned())]);
+    assert_eq!(waiting(&team).await.len(), 1);
 }
 
 async fn a_report_whose_manager_was_killed_is_dealt_with_after_a_restart() {
@@ -177,7 +363,7 @@ async fn a_panic_over_a_report_ends_neither_the_inbox_nor_the_report() {
     let team = Team::new().await;
     let manager = Arc::new(Manager { panics: Mutex::new(2), ..Manager::default() });
     team.messages.report(&team.agent(), team.done("one")).await.unwrap();
-    let brief = InboxOptions { lease: Duration::from_millis(5), pause: Duration::ZERO };
+    let brief = brief();
 
     let inbox = inbox(&team, &manager).with(brief);
     while !team.inbox().await.is_empty() {
@@ -191,7 +377,7 @@ async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() 
     let team = Team::new().await;
     let manager = Arc::new(Manager { waits: true, ..Manager::default() });
     team.messages.report(&team.agent(), team.done("one")).await.unwrap();
-    let brief = InboxOptions { lease: Duration::from_millis(5), pause: Duration::ZERO };
+    let brief = brief();
     let given_up = async || {
         let query = MessageQuery { unprocessed: true, ..MessageQuery::default() };
         let within = (None, Some(team.task));

@@ -41,8 +41,20 @@ impl Team {
         Self { world, messages, work, tasks, task }
     }
 
+    /// Another task of bob's.
+    pub(crate) async fn other_task(&self) -> TaskId {
+        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
+        let asked: CreateTask = serde_json::from_value(asked).unwrap();
+        self.tasks.create(&self.world.bob, asked).await.unwrap().id
+    }
+
     /// Somebody with a token of their own that no job is bound to.
     pub(crate) fn agent(&self) -> AgentIdentity {
+        self.agent_of(self.task)
+    }
+
+    /// The same on another task.
+    pub(crate) fn agent_of(&self, task: TaskId) -> AgentIdentity {
         AgentIdentity {
             token_id: TokenId::generate(),
             agent: Principal::SANDBOX,
@@ -51,7 +63,7 @@ impl Team {
             groups: vec![],
             roles: vec![],
             project: None,
-            task: Some(self.task),
+            task: Some(task),
             run: None,
             job: None,
             session: None,
@@ -160,9 +172,14 @@ impl Team {
 
     /// What waits for the manager, oldest first, as sender and type.
     pub(crate) async fn inbox(&self) -> Vec<(String, String)> {
+        self.inbox_of(self.task).await
+    }
+
+    /// The same about another task.
+    pub(crate) async fn inbox_of(&self, task: TaskId) -> Vec<(String, String)> {
         let query =
             MessageQuery { unprocessed: true, oldest_first: true, ..MessageQuery::default() };
-        let within = (None, Some(self.task));
+        let within = (None, Some(task));
         let Page { items, .. } = self.messages.list(&self.world.bob, within, query).await.unwrap();
         items.into_iter().map(|message| (message.sender, message.subtype)).collect()
     }

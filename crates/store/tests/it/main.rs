@@ -344,6 +344,7 @@ store_laws! {
         reports_of_a_task_are_claimed_one_after_the_other,
         of_many_who_claim_reports_of_a_task_at_once_one_gets_the_first,
         a_report_that_is_given_up_says_why_and_is_claimed_no_more,
+        a_message_left_to_a_person_waits_until_it_is_answered_once,
         an_instruction_is_delivered_once_and_pending_until_acknowledged,
     }
     work {

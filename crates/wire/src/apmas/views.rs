@@ -35,7 +35,7 @@ pub struct AgentView {
 }
 
 /// A message and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct MessageView {
     /// The message's id.
     pub id: MessageId,
@@ -69,6 +69,12 @@ pub struct MessageView {
     /// Why the project manager does not deal with it: a person may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<String>,
+    /// Why a person has to answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_person: Option<String>,
+    /// The handle of the person who answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
 }
 
 /// Something the project manager wants of an agent.

@@ -172,6 +172,9 @@ pub struct AgentReportHandoff {
     pub component: Option<String>,
     /// What it reported.
     pub report: Report,
+    /// The work unit that the message names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_unit: Option<String>,
 }
 
 /// The answer to a handoff that is acted upon through tools.

@@ -44,8 +44,8 @@ impl PlanSteps {
         let mut said = vec![];
         loop {
             let question = match self.draft(cx, &said).await? {
-                PlanningView::Planned { steps, assumptions } => {
-                    return Ok(Plan { steps, assumptions });
+                PlanningView::Planned { steps, assumptions, made_by } => {
+                    return Ok(Plan { steps, assumptions, made_by });
                 }
                 PlanningView::Ask { question } => {
                     unplanned(request, question.text, &[ReplyForm::Text])
@@ -122,6 +122,7 @@ fn as_told(request: &Request, answer: &Answer) -> Result<Plan, NodeError> {
     let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
     let by = answer.by.clone().unwrap_or_default();
     plan.assumptions.push(format!("{by} said what is to be run for the prompt"));
+    plan.made_by = answer.by.as_ref().map(|by| format!("person: {by}"));
     Ok(plan)
 }
 

@@ -224,7 +224,8 @@ mod tests {
             Act::Plan(steps) => {
                 let action = Action::Command { line: "make".to_owned() };
                 let step = Step { action, expected_outputs: vec!["out".to_owned()] };
-                state.plan = Plan { steps: vec![step; *steps], assumptions: vec![] }.into();
+                state.plan =
+                    Plan { steps: vec![step; *steps], assumptions: vec![], made_by: None }.into();
                 state.request = None;
             }
             Act::Dispatch(step_index, attempt) => {

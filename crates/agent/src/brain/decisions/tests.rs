@@ -268,7 +268,13 @@ fn after_the_last_round_critical_issues_and_failing_tests_go_to_a_person() {
 
 fn plan(request: &str) -> PlanSteps {
     let request = request.to_owned();
-    PlanSteps { request, criteria: vec![], expected_outputs: vec![], max_commands: 2, background: None }
+    PlanSteps {
+        request,
+        criteria: vec![],
+        expected_outputs: vec![],
+        max_commands: 2,
+        background: None,
+    }
 }
 
 #[test]

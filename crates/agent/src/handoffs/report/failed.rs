@@ -12,7 +12,7 @@ use crate::context::untrusted;
 /// How often an agent may fail before a person is asked.
 const MAX_FAILURES: u32 = 3;
 /// The reports that count as a failure.
-const FAILURES: &[&str] = &["tests_failed", "work_blocked"];
+const FAILURES: &[&str] = &["tests_failed", "work_blocked", "blocked"];
 
 impl Matter {
     /// Who tests does not mend: the failure goes to whoever did the work.
@@ -53,6 +53,9 @@ impl Matter {
                 (InstructionKind::Pause, "Wait: a person decides how it goes on.")
             }
         };
+        if kind != InstructionKind::Pause {
+            self.resume_unit().await?;
+        }
         self.instruct((to, kind), words, json!({ "failure": untrusted::inline(error) })).await?;
         Ok(format!("{to} is told: {words} ({})", untrusted::inline(&handled.reason)))
     }

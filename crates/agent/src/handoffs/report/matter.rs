@@ -1,12 +1,12 @@
 //! What is known of a report while it is dealt with, and what can be done about it.
 
-use cynode_domain::agent::InstructionKind;
+use cynode_domain::agent::InstructionKind::{self, Continue};
 use cynode_domain::ids::MessageId;
 use cynode_domain::report::ReviewFeedback;
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_wire::apmas::InstructAgent;
 use cynode_wire::handoff::{AgentReportHandoff, Handoff, TaskFacts};
-use cynode_wire::work::Decision::{self, Approve, Revision};
+use cynode_wire::work::Decision::{self, Approve, Resume, Revision};
 use cynode_wire::work::{RouteWork, WorkUnitView};
 use serde_json::{Value, json};
 use tracing::debug;
@@ -34,6 +34,8 @@ pub(in crate::handoffs) struct Matter {
     pub(super) task: TaskFacts,
     pub(super) from: String,
     pub(super) component: Option<String>,
+    /// The work unit that the message names.
+    pub(super) work_unit: Option<String>,
     pub(super) require_tests: bool,
     /// What only a person can decide about it.
     pub(in crate::handoffs) needs_person: Option<String>,
@@ -60,6 +62,7 @@ impl Matter {
             task,
             from: body.from.clone(),
             component: body.component.clone(),
+            work_unit: body.work_unit.clone(),
             require_tests: preferred.and_then(Value::as_bool).unwrap_or(true),
             needs_person: None,
             report: body.report_id,
@@ -67,12 +70,13 @@ impl Matter {
         }))
     }
 
-    /// Whether somebody was told about this report before.
-    pub(super) fn was_told(&self) -> bool {
+    /// The kind of instruction that was given about this report before.
+    pub(super) fn told_before(&self) -> Option<InstructionKind> {
         let id = json!(self.report);
-        self.said
-            .iter()
-            .any(|said| said["kind"] == "instruction" && said["payload"]["report_id"] == id)
+        let is_told =
+            |said: &&Value| said["kind"] == "instruction" && said["payload"]["report_id"] == id;
+        let told = self.said.iter().find(is_told)?;
+        Some(told["type"].as_str().and_then(|kind| kind.parse().ok()).unwrap_or(Continue))
     }
 
     /// What was reported of this type about the same component, newest first.
@@ -182,6 +186,17 @@ impl Matter {
     ) -> Result<(), AgentError> {
         let feedback = Some(json!(review));
         self.route(RouteWork { feedback, ..self.routing(unit, Revision) }).await
+    }
+
+    /// Lets the unit go on that the message names, if it is blocked.
+    pub(super) async fn resume_unit(&self) -> Result<(), AgentError> {
+        let Some(id) = &self.work_unit else { return Ok(()) };
+        match self.unit(id).await? {
+            Some(unit) if unit.status == Status::Blocked => {
+                self.route(self.routing(id, Resume)).await
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn routing(&self, unit: &str, decision: Decision) -> RouteWork {

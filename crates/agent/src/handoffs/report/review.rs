@@ -72,7 +72,7 @@ impl Matter {
     }
 
     /// What must be true of the work: what the task says, or what was asked for.
-    fn criteria(&self) -> Vec<String> {
+    pub(super) fn criteria(&self) -> Vec<String> {
         let all = &self.task.acceptance_criteria;
         if all.is_empty() {
             return vec![format!("It does what was asked for: {}", self.task.prompt)];

@@ -2,7 +2,9 @@
 
 use cynode_client::McpError;
 use cynode_domain::policy::ErrorKind;
-use cynode_domain::report::{ReviewFeedback, ReviewIssue, TestResults, Verdict, WorkDone};
+use cynode_domain::report::{
+    Blocker, Question, ReviewFeedback, ReviewIssue, TestResults, Verdict, WorkDone,
+};
 use cynode_wire::handoff::{DecidedBy, Handoff};
 
 use super::*;
@@ -202,11 +204,8 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
     });
     let passed =
         Report::TestsPassed(TestResults { total: 2, passed: 2, failed: 0, failures: vec![] });
-    for (id, kind, report) in
-        [("review:auth", "review", approval), ("test:auth", "test", passed)]
-    {
-        let shelf =
-            Shelf::new([("db.work_unit.get", Ok(unit(id, kind, ("submitted", 0))))]);
+    for (id, kind, report) in [("review:auth", "review", approval), ("test:auth", "test", passed)] {
+        let shelf = Shelf::new([("db.work_unit.get", Ok(unit(id, kind, ("submitted", 0))))]);
 
         agent_report(work(&shelf, None), &reviewed(report)).await.unwrap();
 
@@ -214,6 +213,45 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
         let wanted = json!({ "task_id": ID, "workUnitId": id, "decision": "approve" });
         assert_eq!(routed.unwrap().1, wanted);
     }
+}
+
+#[tokio::test]
+async fn a_question_that_no_model_answers_waits_for_a_person() {
+    let shelf = Shelf::new([]);
+    let asked = Question { question: "Which colour?".to_owned(), options: vec![], context: None };
+    let body = report_of(Report::NeedsClarification(asked));
+
+    let answer = agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+
+    assert_eq!(purposes(&answer), ["clarify"]);
+    assert!(answer.needs_person.unwrap().contains("Which colour?"));
+    assert_eq!(shelf.names(), ["db.message.list"], "the agent is told nothing");
+}
+
+#[tokio::test]
+async fn an_agent_that_was_told_to_wait_still_needs_a_person_when_its_report_comes_again() {
+    let told = json!([{ "kind": "instruction", "type": "pause", "payload": { "report_id": ID } }]);
+    let shelf = Shelf::new([("db.message.list", Ok(said(&told)))]);
+
+    let answer =
+        agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();
+
+    assert!(answer.needs_person.is_some(), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_blocked_unit_goes_on_with_its_agent() {
+    let blocked = unit("impl:auth", "implementation", ("blocked", 0));
+    let shelf = Shelf::new([("db.work_unit.get", Ok(blocked))]);
+    let blocker = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
+    let mut body = report_of(Report::WorkBlocked(blocker));
+    body.work_unit = Some("impl:auth".to_owned());
+
+    agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+
+    let tools = ["db.message.list", "db.work_unit.get", "apmas_route_work", "apmas_pm_instruct"];
+    assert_eq!(shelf.names(), tools);
+    assert_eq!(shelf.called()[2].1["decision"], "resume");
 }
 
 #[tokio::test]

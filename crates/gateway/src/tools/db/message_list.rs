@@ -29,6 +29,7 @@ fn input() -> Value {
             "role": text("From or to this role.", 64),
             "kind": words(MessageKind::ALL.iter().map(|word| word.as_str())),
             "unprocessed": { "type": "boolean", "description": "Only what waits for the project manager." },
+            "waiting_for_person": { "type": "boolean", "description": "Only what waits for a person, on open tasks." },
             "oldest_first": { "type": "boolean" },
             "limit": limit(),
             "cursor": cursor(),

@@ -62,8 +62,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_sent(store: Store) {
     let found = look!(world.store, tx => tx.message_get(id).await);
     let by_key = look!(world.store, tx => tx.message_by_key(task, "developer", "k").await);
 
-    let (delivered_at, acknowledged_at, processed_at, given_up) = (None, None, None, None);
-    let whole = Message { sent, delivered_at, acknowledged_at, processed_at, given_up };
+    let whole = Message::new(sent);
     assert_eq!((found, by_key), (Some(whole.clone()), Some(whole)));
 }
 
@@ -160,10 +159,9 @@ pub(crate) async fn an_instruction_is_delivered_once_and_pending_until_acknowled
 
 const LONG_MS: i64 = 60_000;
 
-/// Claims what waits, whatever only a person can answer left alone.
+/// Claims the oldest message that waits for the project manager.
 async fn claimed(store: &Store) -> Option<ClaimedReport> {
-    let people = ["needs_clarification", "request_human_input"];
-    change!(store, tx => tx.report_claim(LONG_MS, people).await)
+    change!(store, tx => tx.report_claim(LONG_MS).await)
 }
 
 pub(crate) async fn a_report_is_claimed_by_one_and_only_the_last_claim_counts(store: Store) {
@@ -193,16 +191,21 @@ pub(crate) async fn a_report_is_claimed_by_one_and_only_the_last_claim_counts(st
 pub(crate) async fn reports_of_a_task_are_claimed_one_after_the_other(store: Store) {
     let world = World::new(store).await;
     let (task, other) = (world.task("t").await, world.task("u").await);
-    let asks = NewMessage { subtype: "request_human_input".to_owned(), ..report(task, "0") };
+    let asks = NewMessage { kind: MessageKind::Help, ..report(task, "0") };
     let sent = [report(task, "1"), report(task, "2"), report(other, "3")];
     for message in [&asks].into_iter().chain(&sent) {
         add(&world.store, message).await;
     }
+    let asking = asks.id;
+    assert!(change!(world.store, tx => tx.message_ask_person(asking, "only you know").await));
 
     let first = claimed(&world.store).await.unwrap();
     let elsewhere = claimed(&world.store).await.unwrap();
 
-    assert_eq!(first.message.sent.id, sent[0].id, "what a person answers is left alone");
+    assert_eq!(
+        first.message.sent.id, sent[0].id,
+        "a message that is left to a person is not claimed"
+    );
     assert_eq!(elsewhere.message.sent.id, sent[2].id);
     assert_eq!(claimed(&world.store).await, None);
     let claim = first.claim;
@@ -245,4 +248,35 @@ pub(crate) async fn a_report_that_is_given_up_says_why_and_is_claimed_no_more(st
     assert_eq!(claimed(&world.store).await, None);
     let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
     assert_eq!((found.given_up.as_deref(), found.processed_at), (Some("it died of it"), None));
+}
+
+pub(crate) async fn a_message_left_to_a_person_waits_until_it_is_answered_once(store: Store) {
+    let world = World::new(store).await;
+    let task = world.task("t").await;
+    let (asks, other) = (report(task, "1"), report(task, "2"));
+    add(&world.store, &asks).await;
+    add(&world.store, &other).await;
+    let waiting = || MessageFilter { waits_for_person: true, limit: 9, ..MessageFilter::default() };
+    assert_eq!(ids(&world.store, waiting()).await, []);
+    let first = claimed(&world.store).await.unwrap();
+    assert_eq!(first.message.sent.id, asks.id);
+    let (claim, id) = (first.claim, asks.id);
+
+    assert!(change!(world.store, tx => tx.report_ask_person(claim, "which colour?").await));
+    assert!(!change!(world.store, tx => tx.report_ask_person(claim, "again").await));
+
+    assert_eq!(ids(&world.store, waiting()).await, [id]);
+    let next = claimed(&world.store).await.unwrap();
+    assert_eq!(next.message.sent.id, other.id, "the next message of the task is not held up");
+    let given_up = next.claim;
+    assert!(change!(world.store, tx => tx.report_give_up(given_up, "it failed").await));
+    assert_eq!(ids(&world.store, waiting()).await, [other.id, id], "so do those given up");
+    assert!(change!(world.store, tx => tx.message_answer(id, "ada", at(7)).await));
+    assert!(!change!(world.store, tx => tx.message_answer(id, "bob", at(8)).await));
+    assert_eq!(ids(&world.store, waiting()).await, [other.id]);
+    let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
+    assert_eq!(
+        (found.needs_person.as_deref(), found.answered_by.as_deref(), found.processed_at),
+        (Some("which colour?"), Some("ada"), Some(at(7)))
+    );
 }

@@ -1,0 +1,162 @@
+//! `inbox`: what waits for a person, and the answers to it.
+
+use clap::{Args, Subcommand};
+use cynode_domain::agent::InstructionKind;
+use cynode_domain::ids::MessageId;
+use cynode_wire::inbox::{AnswerMessage, InboxItem, InboxQuery};
+use cynode_wire::page::MAX_LIMIT;
+use cynode_wire::runs::{RunQuery, RunView};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::out::Look;
+use crate::{age, table};
+
+/// See what waits for you: messages of agents, and questions of runs.
+#[derive(Debug, Subcommand)]
+pub enum InboxCommand {
+    /// List what waits, oldest first.
+    List {
+        /// Only what is about this task, by name or id.
+        #[arg(long)]
+        task: Option<String>,
+    },
+    /// Answer a message of an agent, which gets the answer as an instruction.
+    ///
+    /// Questions of runs are answered with `cynork run answer`.
+    Answer(AnswerArgs),
+}
+
+/// What to answer.
+#[derive(Debug, Args)]
+pub struct AnswerArgs {
+    /// The message, by id.
+    message: MessageId,
+    /// What the agent is told.
+    text: String,
+    /// What the agent does with it: continue, pause, revise, abort, `expand_scope` or `reduce_scope`.
+    #[arg(long = "as", value_name = "KIND", default_value = "continue")]
+    kind: InstructionKind,
+}
+
+/// All that waits for the person.
+#[derive(Serialize)]
+struct Waiting {
+    /// Messages of agents.
+    messages: Vec<InboxItem>,
+    /// Runs that ask.
+    runs: Vec<RunView>,
+}
+
+/// Does what the command says.
+pub(crate) async fn run(command: InboxCommand, app: &mut App) -> Result<(), Failure> {
+    match command {
+        InboxCommand::List { task } => {
+            let messages = messages(app, task.clone()).await?;
+            let runs = asking_runs(app, task).await?;
+            app.out.show(&Waiting { messages, runs }, render)
+        }
+        InboxCommand::Answer(AnswerArgs { message, text, kind }) => {
+            let body = AnswerMessage { text, instruction: Some(kind) };
+            let call =
+                async |client: &cynode_client::Client| client.inbox_answer(message, &body).await;
+            let item = app.session.call(call).await?;
+            let line = format!("{} of {} is told", item.message.sender, item.task_name);
+            app.out.show(&item, |_, _| line.clone())
+        }
+    }
+}
+
+async fn messages(app: &mut App, task: Option<String>) -> Result<Vec<InboxItem>, Failure> {
+    let mut query = InboxQuery { limit: Some(MAX_LIMIT), cursor: None, task };
+    let mut all = vec![];
+    loop {
+        let page = app.session.call(async |client| client.inbox_list(&query).await).await?;
+        all.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+async fn asking_runs(app: &mut App, task: Option<String>) -> Result<Vec<RunView>, Failure> {
+    let state = Some("needs_answer".to_owned());
+    let mut query = RunQuery { limit: Some(MAX_LIMIT), task, state, ..RunQuery::default() };
+    let mut all = vec![];
+    loop {
+        let page = app.session.call(async |client| client.run_list(&query).await).await?;
+        all.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+fn render(waiting: &Waiting, look: Look) -> String {
+    if waiting.messages.is_empty() && waiting.runs.is_empty() {
+        return "nothing is waiting for you".to_owned();
+    }
+    let message = |item: &InboxItem| {
+        let message = &item.message;
+        let reason = message.needs_person.as_ref().or(message.given_up.as_ref());
+        vec![
+            item.task_name.clone(),
+            message.sender.clone(),
+            table::short(&message.content, 60),
+            table::short(reason.map_or("", String::as_str), 60),
+            age::ago(look.now, message.created_at),
+            format!("cynork inbox answer {} TEXT", message.id),
+        ]
+    };
+    let run = |run: &RunView| {
+        vec![
+            run.task_name.clone(),
+            "the run".to_owned(),
+            table::short(run.waits_for.as_deref().unwrap_or_default(), 60),
+            "it asks a person".to_owned(),
+            age::ago(look.now, run.created_at),
+            format!("cynork run show {0}; cynork run answer {0}", run.task_name),
+        ]
+    };
+    let rows = waiting.messages.iter().map(message).chain(waiting.runs.iter().map(run));
+    table::rows(&["TASK", "FROM", "ASKS", "WHY YOU", "SINCE", "ANSWER WITH"], rows, look)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_listed_with_the_command_that_answers_it() {
+        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let item = json!({
+            "task_name": "wash", "id": "0193a4b2-0000-7000-8000-000000000001",
+            "task_id": "0193a4b2-0000-7000-8000-000000000002", "sender": "developer",
+            "recipient": "pm", "kind": "help", "type": "human", "component": null,
+            "work_unit_id": null, "content": "which colour?", "payload": {},
+            "created_at": "1970-01-01T00:00:00Z", "delivered_at": null, "acknowledged_at": null,
+            "processed_at": null, "needs_person": "developer asks for a person",
+        });
+        let messages = vec![serde_json::from_value(item).unwrap()];
+
+        let shown = render(&Waiting { messages, runs: vec![] }, look);
+
+        for part in [
+            "wash",
+            "developer",
+            "which colour?",
+            "asks for a person",
+            "cynork inbox answer 0193a4b2-0000-7000-8000-000000000001 TEXT",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let nothing = render(&Waiting { messages: vec![], runs: vec![] }, look);
+        assert_eq!(nothing, "nothing is waiting for you");
+    }
+}

@@ -1,0 +1,106 @@
+//! What follows from a message of an agent to the project manager: a total function of its kind and type.
+
+use crate::agent::{HelpKind, MessageKind, NoteKind, Progress};
+use crate::report::ReportKind;
+
+/// What follows from a message to the project manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// It is on record, and wants nothing.
+    Record,
+    /// The project manager decides, and acts.
+    Decide,
+    /// Another agent gets it: a question to that agent, or the answer to a question.
+    Forward,
+    /// A person answers.
+    AskPerson,
+}
+
+impl Disposition {
+    /// What follows from a message of this kind and type. A person looks at types that this version does not know.
+    pub fn of(kind: MessageKind, subtype: &str) -> Self {
+        match kind {
+            MessageKind::Report => subtype.parse().map_or(Self::AskPerson, of_report),
+            MessageKind::Status => subtype.parse().map_or(Self::AskPerson, of_status),
+            MessageKind::Note => subtype.parse().map_or(Self::AskPerson, of_note),
+            MessageKind::Help => subtype.parse().map_or(Self::AskPerson, of_help),
+            MessageKind::Submission => Self::Decide,
+            MessageKind::Completion | MessageKind::Instruction => Self::Record,
+        }
+    }
+}
+
+fn of_report(kind: ReportKind) -> Disposition {
+    match kind {
+        ReportKind::RequestHumanInput => Disposition::AskPerson,
+        ReportKind::WorkCompleted
+        | ReportKind::ReviewApproved
+        | ReportKind::ReviewChangesRequested
+        | ReportKind::TestsPassed
+        | ReportKind::TestsFailed
+        | ReportKind::WorkBlocked
+        | ReportKind::NeedsClarification => Disposition::Decide,
+    }
+}
+
+fn of_status(progress: Progress) -> Disposition {
+    match progress {
+        Progress::Working | Progress::Done => Disposition::Record,
+        Progress::Blocked | Progress::NeedsReview => Disposition::Decide,
+        Progress::ContextLimit => Disposition::AskPerson,
+    }
+}
+
+fn of_note(kind: NoteKind) -> Disposition {
+    match kind {
+        NoteKind::Info => Disposition::Record,
+        NoteKind::Question | NoteKind::Request => Disposition::Decide,
+        NoteKind::Answer => Disposition::Forward,
+    }
+}
+
+fn of_help(kind: HelpKind) -> Disposition {
+    match kind {
+        HelpKind::Human => Disposition::AskPerson,
+        HelpKind::Agent => Disposition::Forward,
+        HelpKind::Clarification | HelpKind::PmDecision => Disposition::Decide,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_that_wants_something_leads_to_an_action_or_to_a_person() {
+        let wants_nothing =
+            [("status", "working"), ("status", "done"), ("note", "info"), ("completion", "done")];
+        let all = [
+            (MessageKind::Report, ReportKind::ALL.iter().map(|word| word.as_str()).collect()),
+            (MessageKind::Status, Progress::ALL.iter().map(|word| word.as_str()).collect()),
+            (MessageKind::Note, NoteKind::ALL.iter().map(|word| word.as_str()).collect()),
+            (MessageKind::Help, HelpKind::ALL.iter().map(|word| word.as_str()).collect()),
+            (MessageKind::Submission, vec!["submitted"]),
+            (MessageKind::Completion, vec!["done"]),
+        ];
+
+        for (kind, subtypes) in all {
+            for subtype in subtypes {
+                let is_recorded = Disposition::of(kind, subtype) == Disposition::Record;
+                assert_eq!(
+                    is_recorded,
+                    wants_nothing.contains(&(kind.as_str(), subtype)),
+                    "{kind}/{subtype}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_person_looks_at_types_that_are_not_known() {
+        for kind in [MessageKind::Report, MessageKind::Status, MessageKind::Note, MessageKind::Help]
+        {
+            assert_eq!(Disposition::of(kind, "gossip"), Disposition::AskPerson);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Reports of agents to a real project manager: each of the eight types, seen from outside.
+
+use std::time::{Duration, Instant};
+
+use cynode_client::Client;
+use cynode_domain::ids::TaskId;
+use cynode_domain::policy::AgentType;
+use cynode_testkit::provider::{Answer, ScriptedProvider};
+use serde_json::{Value, json};
+
+use crate::project_manager::{agent, prompt, system};
+use crate::system::{PATIENCE, System};
+use crate::work::{commands, create};
+
+/// Tasks that stay open, with agents at work on them.
+struct Team {
+    system: System,
+    manager: Client,
+    /// A task that waits for a person, so that what depends on it stays open.
+    open: TaskId,
+}
+
+/// An agent on a task.
+struct Agent {
+    client: Client,
+    task: TaskId,
+    role: &'static str,
+}
+
+impl Agent {
+    async fn call(&self, tool: &str, more: Value) -> Value {
+        let mut arguments = json!({ "task_id": self.task, "agentRole": self.role });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = self.client.mcp_call(tool, &arguments).await;
+        answer.unwrap_or_else(|fault| panic!("{tool}: {fault}")).structured.unwrap()
+    }
+
+    async fn report(&self, kind: &str, component: &str, payload: Value) {
+        let report = json!({ "messageType": kind, "component": component, "payload": payload });
+        self.call("apmas_report_to_pm", report).await;
+    }
+
+    async fn submit(&self, unit: &str) {
+        let work = json!({ "workUnitId": unit, "artifactPath": "a.md", "summary": "as it says" });
+        self.call("apmas_submit_work", work).await;
+    }
+
+    /// The first instruction that the project manager has for the agent.
+    async fn instruction(&self) -> (String, String) {
+        let told = eventually("an instruction", async || {
+            let beat = self.call("apmas_heartbeat", json!({ "status": "working" })).await;
+            let told = beat["instructions"].as_array().unwrap().first().cloned();
+            told.ok_or_else(|| format!("{} of {} hears nothing", self.role, self.task))
+        });
+        let told = told.await;
+        let text = |name: &str| told[name].as_str().unwrap().to_owned();
+        (text("instruction_type"), text("instructions"))
+    }
+}
+
+impl Team {
+    /// A task with a plan of one component with these units, and agents in these roles.
+    async fn task<const N: usize>(
+        &self,
+        component: &str,
+        units: &[&str],
+        roles: [&'static str; N],
+    ) -> (TaskId, [Agent; N]) {
+        let mut body = commands(&["true"]);
+        body.depends_on = vec![self.open.to_string()];
+        let task = create(&self.system.client, body).await;
+        if !units.is_empty() {
+            let component = json!({ "name": component, "description": "a part", "units": units });
+            let plan = json!({ "task_id": task, "components": [component] });
+            self.manager.mcp_call("apmas_create_plan", &plan).await.unwrap();
+        }
+        let mut agents = vec![];
+        for role in roles {
+            let client = agent(&self.system, AgentType::Sandbox, Some(task)).await;
+            agents.push(Agent { client, task, role });
+        }
+        (task, agents.try_into().ok().unwrap())
+    }
+
+    async fn unit(&self, task: TaskId, unit: &str) -> Value {
+        let arguments = json!({ "task_id": task, "work_unit_id": unit });
+        let found = self.manager.mcp_call("db.work_unit.get", &arguments).await.unwrap();
+        found.structured.unwrap()
+    }
+
+    async fn until_unit_is(&self, task: TaskId, unit: &str, status: &str) -> Value {
+        eventually(unit, async || {
+            let found = self.unit(task, unit).await;
+            if found["status"] == status { Ok(found) } else { Err(found.to_string()) }
+        })
+        .await
+    }
+}
+
+/// Waits for something that other processes do.
+async fn eventually<T>(what: &str, look: impl AsyncFn() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(seen) => assert!(begun.elapsed() < PATIENCE, "{what} did not happen: {seen}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn team(provider: &ScriptedProvider) -> Team {
+    let approved = json!({ "verdict": "approve", "issues": [], "notes": "fine" });
+    provider.when("Review the work handed in for impl:pay", Answer::call("respond", approved));
+    let answer = json!({ "answer": "Use blue.", "reason": "the request says so" });
+    provider.when("Answer the question of the developer", Answer::call("respond", answer));
+    let system = system(provider).await;
+    let manager = agent(&system, AgentType::Pm, None).await;
+    let open = create(&system.client, prompt("Make the world a better place")).await;
+    Team { system, manager, open }
+}
+
+#[tokio::test]
+async fn every_type_of_report_takes_effect_with_a_real_project_manager() {
+    let provider = ScriptedProvider::start();
+    let team = team(&provider).await;
+
+    completed_work_is_asked_for_reviewed_and_approved(&team).await;
+    approvals_and_passed_tests_close_their_units(&team).await;
+    wanted_changes_send_the_unit_back(&team).await;
+    failures_and_blockers_are_answered(&team).await;
+    questions_are_answered_by_the_model_or_by_a_person(&team).await;
+
+    let listed = team.manager.mcp_call("db.message.list", &json!({ "limit": 200 })).await.unwrap();
+    let listed = listed.structured.unwrap();
+    for message in listed["items"].as_array().unwrap() {
+        assert!(message["given_up"].is_null(), "{message:#}");
+    }
+}
+
+/// `work_completed`
+async fn completed_work_is_asked_for_reviewed_and_approved(team: &Team) {
+    let (task, [developer]) = team.task("pay", &["implementation"], ["developer"]).await;
+
+    let done = json!({ "summary": "as it says", "workUnitId": "impl:pay" });
+    developer.report("work_completed", "pay", done).await;
+    let (kind, words) = developer.instruction().await;
+    assert_eq!(kind, "continue");
+    assert!(words.contains("apmas_submit_work"), "{words}");
+    developer.submit("impl:pay").await;
+
+    let unit = team.until_unit_is(task, "impl:pay", "completed").await;
+    assert!(unit["notes"].is_null(), "{unit:#}");
+}
+
+/// `review_approved`, `tests_passed`
+async fn approvals_and_passed_tests_close_their_units(team: &Team) {
+    let (task, [reviewer, tester]) =
+        team.task("auth", &["review", "test"], ["reviewer", "tester"]).await;
+    reviewer.submit("review:auth").await;
+    tester.submit("test:auth").await;
+
+    let review = json!({ "verdict": "approved", "summary": "fine" });
+    reviewer.report("review_approved", "auth", review).await;
+    tester.report("tests_passed", "auth", json!({ "total": 2, "passed": 2, "failed": 0 })).await;
+
+    team.until_unit_is(task, "review:auth", "completed").await;
+    team.until_unit_is(task, "test:auth", "completed").await;
+}
+
+/// `review_changes_requested`
+async fn wanted_changes_send_the_unit_back(team: &Team) {
+    let (task, [developer, reviewer]) =
+        team.task("auth", &["implementation", "review"], ["developer", "reviewer"]).await;
+    developer.submit("impl:auth").await;
+
+    let issue = json!({ "description": "too long", "fileLocation": "a.md:1", "howToFix": "cut" });
+    let review =
+        json!({ "verdict": "changes_requested", "summary": "not yet", "majorIssues": [issue] });
+    reviewer.report("review_changes_requested", "auth", review).await;
+
+    let unit = team.until_unit_is(task, "impl:auth", "revision_requested").await;
+    assert_eq!(unit["revision_feedback"]["majorIssues"][0]["description"], "too long");
+    assert_eq!(developer.instruction().await.0, "revise");
+}
+
+/// `tests_failed`, `work_blocked`, and a status that says the same about a unit
+async fn failures_and_blockers_are_answered(team: &Team) {
+    let (task, [developer, tester]) =
+        team.task("auth", &["implementation"], ["developer", "tester"]).await;
+    let stuck = json!({
+        "status": "blocked", "message": "stuck", "blockedReason": "no disk",
+        "workUnitId": "impl:auth",
+    });
+    developer
+        .call(
+            "apmas_report_status",
+            json!({
+                "status": "working", "message": "on it", "workUnitId": "impl:auth",
+            }),
+        )
+        .await;
+    developer.call("apmas_report_status", stuck).await;
+    assert_eq!(developer.instruction().await.0, "continue");
+    team.until_unit_is(task, "impl:auth", "assigned").await;
+
+    let failed = json!({ "total": 2, "passed": 1, "failed": 1 });
+    tester.report("tests_failed", "auth", failed).await;
+    assert_eq!(developer.instruction().await.0, "reduce_scope", "it failed twice");
+
+    let (_, [developer]) = team.task("auth", &[], ["developer"]).await;
+    developer.report("work_blocked", "auth", json!({ "reason": "no network" })).await;
+    assert_eq!(developer.instruction().await.0, "continue");
+}
+
+/// `needs_clarification`, `request_human_input`
+async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
+    let (task, [developer]) = team.task("auth", &[], ["developer"]).await;
+
+    let asked = json!({ "question": "Which colour?" });
+    developer.report("needs_clarification", "auth", asked).await;
+    assert_eq!(developer.instruction().await, ("continue".to_owned(), "Use blue.".to_owned()));
+
+    let asked = json!({ "question": "May I spend money?" });
+    developer.report("request_human_input", "auth", asked).await;
+    let task = task.to_string();
+    let listed = team.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).fine();
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let message = &listed["messages"][0];
+    assert_eq!(message["content"], "May I spend money?", "{listed:#}");
+    assert_eq!(message["needs_person"], "developer asks for a person", "{listed:#}");
+    let id = message["id"].as_str().unwrap();
+    team.system.cynork(&["inbox", "answer", id, "Up to ten euros."]).fine();
+    let told = developer.instruction().await;
+    assert_eq!(told, ("continue".to_owned(), "Up to ten euros.".to_owned()));
+    let left = team.system.cynork(&["inbox", "list", "--task", &task]).fine();
+    assert!(left.stdout.contains("nothing is waiting for you"), "{left:?}");
+}
