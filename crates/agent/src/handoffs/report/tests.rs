@@ -205,7 +205,8 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
     let passed =
         Report::TestsPassed(TestResults { total: 2, passed: 2, failed: 0, failures: vec![] });
     for (id, kind, report) in [("review:auth", "review", approval), ("test:auth", "test", passed)] {
-        let shelf = Shelf::new([("db.work_unit.get", Ok(unit(id, kind, ("submitted", 0))))]);
+        let found = Ok(unit(id, kind, ("submitted", 0)));
+        let shelf = Shelf::new([("db.work_unit.get", found), ("db.work_unit.get", Err(no_unit()))]);
 
         agent_report(work(&shelf, None), &reviewed(report)).await.unwrap();
 
