@@ -6,18 +6,17 @@ use cynode_client::Client;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::AgentType;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::agents::BindingView;
 use serde_json::{Value, json};
 
-use crate::project_manager::{agent, prompt, system};
+use crate::project_manager::{agent, bound_agent, system};
 use crate::system::{PATIENCE, System};
 use crate::work::{commands, create};
 
-/// Tasks that stay open, with agents at work on them.
+/// Tasks whose commands do not end, with agents at work on them.
 struct Team {
     system: System,
     manager: Client,
-    /// A task that waits for a person, so that what depends on it stays open.
-    open: TaskId,
 }
 
 /// An agent on a task.
@@ -59,27 +58,28 @@ impl Agent {
 }
 
 impl Team {
-    /// A task with a plan of one component with these units, and agents in these roles.
-    async fn task<const N: usize>(
-        &self,
-        component: &str,
-        units: &[&str],
-        roles: [&'static str; N],
-    ) -> (TaskId, [Agent; N]) {
-        let mut body = commands(&["true"]);
-        body.depends_on = vec![self.open.to_string()];
-        let task = create(&self.system.client, body).await;
+    /// A task with a plan of one component with these units, and the agent of its job in this role.
+    async fn task(&self, component: &str, units: &[&str], role: &'static str) -> Agent {
+        let task = create(&self.system.client, commands(&["tail -f /dev/null"])).await;
         if !units.is_empty() {
             let component = json!({ "name": component, "description": "a part", "units": units });
             let plan = json!({ "task_id": task, "components": [component] });
             self.manager.mcp_call("apmas_create_plan", &plan).await.unwrap();
         }
-        let mut agents = vec![];
-        for role in roles {
-            let client = agent(&self.system, AgentType::Sandbox, Some(task)).await;
-            agents.push(Agent { client, task, role });
-        }
-        (task, agents.try_into().ok().unwrap())
+        let job_id = eventually("a job", async || {
+            let result = self.system.client.task_result(&task.to_string()).await.unwrap();
+            result.jobs.first().map(|job| job.id).ok_or_else(|| format!("{result:?}"))
+        });
+        let job_id = Some(job_id.await);
+        let binding = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
+        let client = bound_agent(&self.system, AgentType::Sandbox, binding).await;
+        Agent { client, task, role }
+    }
+
+    /// Another agent on the task of an agent, with no job of its own.
+    async fn beside(&self, other: &Agent, role: &'static str) -> Agent {
+        let client = agent(&self.system, AgentType::Pa, Some(other.task)).await;
+        Agent { client, task: other.task, role }
     }
 
     async fn unit(&self, task: TaskId, unit: &str) -> Value {
@@ -116,8 +116,7 @@ async fn team(provider: &ScriptedProvider) -> Team {
     provider.when("Answer the question of the developer", Answer::call("respond", answer));
     let system = system(provider).await;
     let manager = agent(&system, AgentType::Pm, None).await;
-    let open = create(&system.client, prompt("Make the world a better place")).await;
-    Team { system, manager, open }
+    Team { system, manager }
 }
 
 #[tokio::test]
@@ -135,12 +134,14 @@ async fn every_type_of_report_takes_effect_with_a_real_project_manager() {
     let listed = listed.structured.unwrap();
     for message in listed["items"].as_array().unwrap() {
         assert!(message["given_up"].is_null(), "{message:#}");
+        let task = message["task_id"].as_str().unwrap();
+        team.system.client.task_cancel(task).await.unwrap();
     }
 }
 
 /// `work_completed`
 async fn completed_work_is_asked_for_reviewed_and_approved(team: &Team) {
-    let (task, [developer]) = team.task("pay", &["implementation"], ["developer"]).await;
+    let developer = team.task("pay", &["implementation"], "developer").await;
 
     let done = json!({ "summary": "as it says", "workUnitId": "impl:pay" });
     developer.report("work_completed", "pay", done).await;
@@ -149,14 +150,14 @@ async fn completed_work_is_asked_for_reviewed_and_approved(team: &Team) {
     assert!(words.contains("apmas_submit_work"), "{words}");
     developer.submit("impl:pay").await;
 
-    let unit = team.until_unit_is(task, "impl:pay", "completed").await;
+    let unit = team.until_unit_is(developer.task, "impl:pay", "completed").await;
     assert!(unit["notes"].is_null(), "{unit:#}");
 }
 
 /// `review_approved`, `tests_passed`
 async fn approvals_and_passed_tests_close_their_units(team: &Team) {
-    let (task, [reviewer, tester]) =
-        team.task("auth", &["review", "test"], ["reviewer", "tester"]).await;
+    let reviewer = team.task("auth", &["review"], "reviewer").await;
+    let tester = team.task("auth", &["test"], "tester").await;
     reviewer.submit("review:auth").await;
     tester.submit("test:auth").await;
 
@@ -164,14 +165,14 @@ async fn approvals_and_passed_tests_close_their_units(team: &Team) {
     reviewer.report("review_approved", "auth", review).await;
     tester.report("tests_passed", "auth", json!({ "total": 2, "passed": 2, "failed": 0 })).await;
 
-    team.until_unit_is(task, "review:auth", "completed").await;
-    team.until_unit_is(task, "test:auth", "completed").await;
+    team.until_unit_is(reviewer.task, "review:auth", "completed").await;
+    team.until_unit_is(tester.task, "test:auth", "completed").await;
 }
 
 /// `review_changes_requested`
 async fn wanted_changes_send_the_unit_back(team: &Team) {
-    let (task, [developer, reviewer]) =
-        team.task("auth", &["implementation", "review"], ["developer", "reviewer"]).await;
+    let developer = team.task("auth", &["implementation", "review"], "developer").await;
+    let reviewer = team.beside(&developer, "reviewer").await;
     developer.submit("impl:auth").await;
 
     let issue = json!({ "description": "too long", "fileLocation": "a.md:1", "howToFix": "cut" });
@@ -179,15 +180,15 @@ async fn wanted_changes_send_the_unit_back(team: &Team) {
         json!({ "verdict": "changes_requested", "summary": "not yet", "majorIssues": [issue] });
     reviewer.report("review_changes_requested", "auth", review).await;
 
-    let unit = team.until_unit_is(task, "impl:auth", "revision_requested").await;
+    let unit = team.until_unit_is(developer.task, "impl:auth", "revision_requested").await;
     assert_eq!(unit["revision_feedback"]["majorIssues"][0]["description"], "too long");
     assert_eq!(developer.instruction().await.0, "revise");
 }
 
 /// `tests_failed`, `work_blocked`, and a status that says the same about a unit
 async fn failures_and_blockers_are_answered(team: &Team) {
-    let (task, [developer, tester]) =
-        team.task("auth", &["implementation"], ["developer", "tester"]).await;
+    let developer = team.task("auth", &["implementation"], "developer").await;
+    let tester = team.beside(&developer, "tester").await;
     let stuck = json!({
         "status": "blocked", "message": "stuck", "blockedReason": "no disk",
         "workUnitId": "impl:auth",
@@ -202,20 +203,20 @@ async fn failures_and_blockers_are_answered(team: &Team) {
         .await;
     developer.call("apmas_report_status", stuck).await;
     assert_eq!(developer.instruction().await.0, "continue");
-    team.until_unit_is(task, "impl:auth", "assigned").await;
+    team.until_unit_is(developer.task, "impl:auth", "assigned").await;
 
     let failed = json!({ "total": 2, "passed": 1, "failed": 1 });
     tester.report("tests_failed", "auth", failed).await;
     assert_eq!(developer.instruction().await.0, "reduce_scope", "it failed twice");
 
-    let (_, [developer]) = team.task("auth", &[], ["developer"]).await;
+    let developer = team.task("auth", &[], "developer").await;
     developer.report("work_blocked", "auth", json!({ "reason": "no network" })).await;
     assert_eq!(developer.instruction().await.0, "continue");
 }
 
 /// `needs_clarification`, `request_human_input`
 async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
-    let (task, [developer]) = team.task("auth", &[], ["developer"]).await;
+    let developer = team.task("auth", &[], "developer").await;
 
     let asked = json!({ "question": "Which colour?" });
     developer.report("needs_clarification", "auth", asked).await;
@@ -223,7 +224,7 @@ async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
 
     let asked = json!({ "question": "May I spend money?" });
     developer.report("request_human_input", "auth", asked).await;
-    let task = task.to_string();
+    let task = developer.task.to_string();
     let listed = team.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).fine();
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let message = &listed["messages"][0];

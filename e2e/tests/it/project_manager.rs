@@ -46,7 +46,7 @@ fn judged(status: &str) -> Answer {
     Answer::call("respond", json!({ "judgements": [judgement] }))
 }
 
-pub(crate) fn prompt(text: &str) -> CreateTask {
+fn prompt(text: &str) -> CreateTask {
     serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
 }
 
@@ -56,18 +56,28 @@ fn with_prose(mut body: CreateTask, criterion: &str) -> CreateTask {
     body
 }
 
-/// What agents may see of the system.
+/// An agent that is bound to a task, or to none.
 pub(crate) async fn agent(
     system: &System,
     agent_type: AgentType,
     task_id: Option<TaskId>,
+) -> Client {
+    let binding = BindingView { task_id, ..BindingView::default() };
+    bound_agent(system, agent_type, binding).await
+}
+
+/// An agent with this binding.
+pub(crate) async fn bound_agent(
+    system: &System,
+    agent_type: AgentType,
+    binding: BindingView,
 ) -> Client {
     let body = IssueAgentToken {
         agent_type,
         name: "test".to_owned(),
         user_id: None,
         expires_in_seconds: None,
-        binding: BindingView { task_id, ..BindingView::default() },
+        binding,
     };
     let secret = system.client.agent_token_issue(&body).await.unwrap().secret;
     Client::new(&system.announced.url, SecretString::from(secret)).unwrap()

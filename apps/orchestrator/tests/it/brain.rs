@@ -146,8 +146,10 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     harness: Harness,
 ) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
-    let task = harness.task().await;
-    let binding = BindingView { task_id: Some(task.id), ..BindingView::default() };
+    let (task, runner) = (harness.task().await, harness.runner());
+    let hold = runner.start(task.id).await.unwrap().hold;
+    let job_id = Some(runner.dispatch(hold, 0).await.unwrap());
+    let binding = BindingView { task_id: Some(task.id), job_id, ..BindingView::default() };
     let token = issue(&harness, AgentType::Sandbox, binding).await.secret;
     let developer = Mcp::at(&harness.url(), &token);
     let about = |more: Value| {
