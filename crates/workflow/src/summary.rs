@@ -147,6 +147,7 @@ mod tests {
         state.plan = Plan {
             steps: vec![Step { action, expected_outputs: vec![] }; commands],
             assumptions: vec![],
+            made_by: None,
         }
         .into();
         let verdict = Verdict::of(findings).accept_unverified();

@@ -1,5 +1,6 @@
 //! Reports of agents to a real project manager: each of the eight types, seen from outside.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use cynode_client::Client;
@@ -132,9 +133,12 @@ async fn every_type_of_report_takes_effect_with_a_real_project_manager() {
 
     let listed = team.manager.mcp_call("db.message.list", &json!({ "limit": 200 })).await.unwrap();
     let listed = listed.structured.unwrap();
+    let mut tasks = BTreeSet::new();
     for message in listed["items"].as_array().unwrap() {
         assert!(message["given_up"].is_null(), "{message:#}");
-        let task = message["task_id"].as_str().unwrap();
+        tasks.insert(message["task_id"].as_str().unwrap());
+    }
+    for task in tasks {
         team.system.client.task_cancel(task).await.unwrap();
     }
 }
