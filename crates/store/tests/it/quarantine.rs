@@ -270,7 +270,7 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
 
         let granted = change!(store, tx => tx.run_claim(&claim()).await);
         let due = change!(store, tx => tx.schedule_run_claim(60_000, 5).await);
-        let report = change!(store, tx => tx.report_claim(60_000, ["x", "y"]).await);
+        let report = change!(store, tx => tx.report_claim(60_000).await);
 
         assert_eq!(granted.len(), 1, "{granted:?}");
         assert!(granted[0].run.id.to_string().ends_with('2'));
@@ -278,7 +278,7 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
         assert!(report.unwrap().message.sent.id.to_string().ends_with('2'));
         // They are on record, so that nobody is woken for them again.
         assert!(!look!(store, tx => tx.run_is_next().await));
-        assert!(!look!(store, tx => tx.report_waits(["x", "y"]).await));
+        assert!(!look!(store, tx => tx.report_waits().await));
         let ahead = look!(store, tx => tx.schedule_wait().await);
         assert!(ahead.run.is_some_and(|wait| wait.num_seconds() > 30), "{ahead:?}");
         assert_eq!(look!(store, tx => tx.quarantine_count().await), 3);
