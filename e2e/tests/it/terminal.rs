@@ -61,6 +61,32 @@ async fn json_output_is_one_value() {
 }
 
 #[tokio::test]
+async fn names_are_found_whatever_the_case_of_their_letters() {
+    let system = System::new().await;
+    system.cynork(&["project", "create", "Moon"]).fine();
+    system.cynork(&["groups", "create", "writers"]).fine();
+    let create =
+        ["task", "create", "--command", "true", "--name", "Fix-Login", "--project", "MOON"];
+    let created = system.cynork(&[&create[..], &["-o", "json"]].concat()).fine().json();
+    let nodes = system.cynork(&["nodes", "list", "-o", "json"]).fine().json();
+    let node = nodes["items"][0]["node_slug"].as_str().unwrap().to_uppercase();
+
+    let found = system.cynork(&["task", "get", "FIX-Login", "-o", "json"]).fine().json();
+    let run = system.cynork(&["run", "show", "fix-LOGIN", "-o", "json"]).fine().json();
+    for args in [
+        ["project", "get", "Moon"],
+        ["groups", "members", "Writers"],
+        ["nodes", "get", node.as_str()],
+    ] {
+        system.cynork(&args).fine();
+    }
+
+    assert_eq!((&found["id"], &run["task_id"]), (&created["id"], &created["id"]));
+    let other = system.cynork(&["task", "get", "fix login"]);
+    assert_eq!(other.code, 4, "{other:?}");
+}
+
+#[tokio::test]
 async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
     let system = System::new().await;
     let create = ["task", "create", "--command", WAITING, "--name", "slow", "--quiet"];
