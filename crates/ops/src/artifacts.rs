@@ -3,7 +3,7 @@
 mod store;
 
 use bytes::Bytes;
-use cynode_domain::ids::{ArtifactId, IncarnationId, JobId};
+use cynode_domain::ids::{ArtifactId, JobId};
 use cynode_domain::status::JobStatus;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Artifact, ArtifactStore, Job, JobStore, QuarantineStore, Store};
@@ -118,7 +118,7 @@ impl Artifacts {
         check_path(path).map_err(ArtifactError::BadPath)?;
         let task = self.open_job(node, job).await?.asked.task;
         let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
-        let process = node.incarnation;
+        let node = node.clone();
         let artifact = Artifact {
             id: ArtifactId::generate(),
             task,
@@ -134,7 +134,7 @@ impl Artifacts {
             .write(move |tx| {
                 Box::pin(async move {
                     // The upload took its time: the job may be over by now.
-                    is_open(tx.job_lock(job).await?, process, job)?;
+                    is_open(tx.job_lock(job).await?, &node, job)?;
                     Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
                 })
             })
@@ -175,12 +175,11 @@ impl Artifacts {
     }
 
     async fn open_job(&self, node: &NodeCaller, job: JobId) -> Result<Job, ArtifactError> {
-        let process = node.incarnation;
         let found = self
             .store
             .read(move |tx| Box::pin(async move { Ok::<_, ArtifactError>(tx.job_get(job).await?) }))
             .await?;
-        is_open(found, process, job)
+        is_open(found, node, job)
     }
 }
 
@@ -212,11 +211,11 @@ async fn note(store: Store, sha256: String, fault: Option<String>) {
 }
 
 /// The job, if this process of a node holds it and what came of it is not known.
-fn is_open(found: Option<Job>, process: IncarnationId, id: JobId) -> Result<Job, ArtifactError> {
+fn is_open(found: Option<Job>, node: &NodeCaller, id: JobId) -> Result<Job, ArtifactError> {
     found
         .filter(|job| {
             let is_unknown = matches!(job.status, JobStatus::Running | JobStatus::LeaseExpired);
-            job.incarnation == Some(process) && is_unknown
+            node.holds(job) && is_unknown
         })
         .ok_or(ArtifactError::NotYourJob(id))
 }

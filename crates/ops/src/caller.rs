@@ -1,6 +1,7 @@
 //! Who asks: the proof that an edge authenticated somebody.
 
 use cynode_domain::ids::{IncarnationId, NodeId, UserId};
+use cynode_store::Job;
 
 use crate::accounts::Credential;
 
@@ -44,4 +45,12 @@ pub struct NodeCaller {
     pub slug: String,
     /// The process of the node that calls.
     pub incarnation: IncarnationId,
+}
+
+impl NodeCaller {
+    /// Whether this process of this node holds a job. The id of a process alone proves nothing: any
+    /// node could name it.
+    pub(crate) fn holds(&self, job: &Job) -> bool {
+        job.node == Some(self.node) && job.incarnation == Some(self.incarnation)
+    }
 }

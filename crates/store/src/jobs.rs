@@ -98,11 +98,12 @@ pub trait JobStore {
         process: IncarnationId,
         lease_ms: u32,
     ) -> Result<(), Error>;
-    /// The process says that it has the job: extends its lease; false if it holds no such open job.
+    /// The process of a node says that it has the job: extends its lease; false if it holds no such
+    /// open job.
     async fn job_renew(
         &mut self,
         id: JobId,
-        process: IncarnationId,
+        holder: (NodeId, IncarnationId),
         lease_ms: u32,
     ) -> Result<bool, Error>;
     /// Jobs of a node that a process held are held by its successor from now on; without a process,
@@ -261,12 +262,12 @@ impl JobStore for Tx {
     async fn job_renew(
         &mut self,
         id: JobId,
-        process: IncarnationId,
+        (node, process): (NodeId, IncarnationId),
         lease_ms: u32,
     ) -> Result<bool, Error> {
         let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3), acknowledged = $4
-                   WHERE id = $1 AND incarnation_id = $2 AND NOT closed";
-        Ok(self.execute(sql, params![id, process, lease_ms, true]).await? == 1)
+                   WHERE id = $1 AND incarnation_id = $2 AND node_id = $5 AND NOT closed";
+        Ok(self.execute(sql, params![id, process, lease_ms, true, node]).await? == 1)
     }
 
     async fn job_adopt(

@@ -7,7 +7,7 @@ use cynode_domain::job::Ending;
 use cynode_domain::status::JobStatus;
 use cynode_testkit::query;
 use cynode_wire::jobs::{JobResult, JobView, Stream};
-use cynode_wire::nodes::PollView;
+use cynode_wire::nodes::{Incarnation, PollView};
 use cynode_wire::tasks::{Attachment, LogQuery};
 
 use crate::actors::{Node, exited};
@@ -105,6 +105,16 @@ pub(crate) async fn a_job_of_another_node_is_refused(harness: Harness) {
     refused(stranger.client.node_put_artifact(job, "a", "x".into()).await, 409);
     refused(stranger.client.node_get_attachment(job, "a").await, 409);
     assert_eq!(stranger.poll(&[job]).await.forget, [job]);
+    // Neither does naming the process that holds it help.
+    let posing = stranger.client.clone().with_incarnation(node.process);
+    refused(posing.node_finish(job, &exited(0)).await, 409);
+    let start = Incarnation {
+        id: node.process,
+        succeeds: vec![stranger.process],
+        predecessors_ended: true,
+    };
+    posing.node_start(&start).await.unwrap();
+    refused(posing.node_finish(job, &exited(0)).await, 409);
 
     node.end(job, 0).await.unwrap();
     refused(stranger.end(job, 0).await, 409);

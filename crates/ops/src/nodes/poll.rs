@@ -88,7 +88,7 @@ async fn look(
     }
     let (mut news, mut is_revoked) = (PollView::default(), false);
     for id in &request.holding {
-        if !tx.job_renew(*id, node.incarnation, lease_ms).await? {
+        if !tx.job_renew(*id, (node.node, node.incarnation), lease_ms).await? {
             news.forget.push(*id);
         }
     }
@@ -128,7 +128,7 @@ async fn look(
 
 /// Whether no other process of the node was given the job.
 fn is_held(job: &Job, node: &NodeCaller) -> bool {
-    job.status == JobStatus::Queued || job.incarnation == Some(node.incarnation)
+    job.status == JobStatus::Queued || node.holds(job)
 }
 
 /// A queued job, or one whose first handing-out to this process may have been lost on the way. Once the

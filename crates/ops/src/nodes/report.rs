@@ -38,12 +38,12 @@ impl Nodes {
         if offset.saturating_add(length) > i64::from(Limits::MAX.output_bytes) {
             return Err(NodeError::Invalid(vec!["a stream is kept up to 1 MiB".to_owned()]));
         }
-        let process = node.incarnation;
+        let node = node.clone();
         let stored = self
             .store
             .append(move |tx| {
                 Box::pin(async move {
-                    held_job(tx.job_get(job).await?, process, job)?;
+                    held_job(tx.job_get(job).await?, &node, job)?;
                     let stream = request.stream.as_str();
                     Ok::<_, NodeError>(tx.log_append(job, stream, offset, &data).await?)
                 })
@@ -63,12 +63,12 @@ impl Nodes {
             let fault = format!("stdout and stderr hold up to {MAX_TEXT_BYTES} bytes each");
             return Err(NodeError::Invalid(vec![fault]));
         }
-        let process = node.incarnation;
+        let node = node.clone();
         failpoint::hit("result_arrived", "job");
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    finish(tx, process, job, &result).await?;
+                    finish(tx, &node, job, &result).await?;
                     failpoint::hit("result_written", "job");
                     Ok::<_, NodeError>(())
                 })
@@ -84,21 +84,18 @@ impl Nodes {
 
 async fn finish(
     tx: &mut Tx,
-    process: IncarnationId,
+    node: &NodeCaller,
     id: JobId,
     result: &JobResult,
 ) -> Result<(), NodeError> {
     let found = tx.job_lock(id).await?;
     let value = json!(result);
-    if found
-        .as_ref()
-        .is_some_and(|job| job.incarnation == Some(process) && job.result.as_ref() == Some(&value))
-    {
+    if found.as_ref().is_some_and(|job| node.holds(job) && job.result.as_ref() == Some(&value)) {
         return Ok(());
     }
-    let job = held_job(found, process, id)?;
+    let job = held_job(found, node, id)?;
     if job.status == JobStatus::LeaseExpired {
-        return settle(tx, &job, process, result).await;
+        return settle(tx, &job, node.incarnation, result).await;
     }
     let status = job.status.advance(status_of(&result.ending))?;
     let must_touch = close_job(tx, &job, status, Some(&value), &result.ending).await?;
@@ -171,11 +168,9 @@ async fn announce_end(
 }
 
 /// The job, if this process holds it and what came of it is not known.
-fn held_job(found: Option<Job>, process: IncarnationId, id: JobId) -> Result<Job, NodeError> {
+fn held_job(found: Option<Job>, node: &NodeCaller, id: JobId) -> Result<Job, NodeError> {
     let is_unknown = |status: JobStatus| !status.is_terminal() || status == JobStatus::LeaseExpired;
-    found
-        .filter(|job| job.incarnation == Some(process) && is_unknown(job.status))
-        .ok_or(NodeError::NotYourJob(id))
+    found.filter(|job| node.holds(job) && is_unknown(job.status)).ok_or(NodeError::NotYourJob(id))
 }
 
 fn status_of(ending: &Ending) -> JobStatus {

@@ -153,10 +153,14 @@ pub(crate) async fn a_job_is_renewed_by_the_process_that_holds_it_only(store: St
     let job = world.running_job(&run, 0, node, MINUTE).await;
     let renew = |id: JobId, node: NodeId| {
         let store = world.store.clone();
-        async move { change!(store, tx => tx.job_renew(id, process_of(node), MINUTE).await) }
+        let holder = (node, process_of(node));
+        async move { change!(store, tx => tx.job_renew(id, holder, MINUTE).await) }
     };
 
     assert!(!renew(job, stranger).await);
+    // Naming the process of another node does not make a node that process.
+    let posing = (stranger, process_of(node));
+    assert!(!change!(world.store, tx => tx.job_renew(job, posing, MINUTE).await));
     assert!(!world.job_now(job).await.acknowledged);
     assert!(renew(job, node).await);
     assert!(world.job_now(job).await.acknowledged);
@@ -208,7 +212,7 @@ pub(crate) async fn a_running_job_expires_when_nobody_renews_it(store: Store) {
     let queued = world.job(&run, 2).await;
     change!(world.store, tx => {
         tx.job_assign(queued, node).await?;
-        tx.job_renew(queued, process_of(node), 0).await
+        tx.job_renew(queued, (node, process_of(node)), 0).await
     });
 
     let expired = eventually(|| async {
