@@ -59,9 +59,7 @@ impl LinkError {
             Self::JoinToken(_) | Self::OwnFiles(_) => false,
         }
     }
-}
 
-impl LinkError {
     /// Whether the orchestrator refused to let the node join: its token or what it says of itself.
     pub(super) fn is_refused_join(&self) -> bool {
         matches!(self, Self::Join(error) if matches!(error.status(), Some(400 | 401 | 403 | 422)))
