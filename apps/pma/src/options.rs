@@ -42,8 +42,11 @@ pub struct PmaOptions {
     pub instructions_project_analyst: Option<PathBuf>,
     /// How many handoffs are worked on at once.
     pub max_open: u32,
-    /// How many seconds one question to a model may take; more for a slow one of one's own.
+    /// How many seconds the orchestrator may be silent while a model is asked. How long a provider may take to read
+    /// and to write is decided there (`models.timeouts`).
     pub think_timeout_s: u32,
+    /// How many seconds one question to a model may take in all.
+    pub think_max_s: u32,
     /// How often a question is asked again that got no answer.
     pub think_retries: u32,
     /// The most tokens of an answer.
@@ -68,6 +71,7 @@ impl Default for PmaOptions {
             instructions_project_analyst: None,
             max_open: 32,
             think_timeout_s: 60,
+            think_max_s: 1800,
             think_retries: 1,
             think_max_tokens: 4000,
             require_confinement: false,
@@ -102,6 +106,7 @@ impl Section for PmaOptions {
         for (key, value, range) in [
             ("pma.max_open", self.max_open, OPEN),
             ("pma.think_timeout_s", self.think_timeout_s, THINK_S),
+            ("pma.think_max_s", self.think_max_s, THINK_S),
             ("pma.think_retries", self.think_retries, RETRIES),
             ("pma.think_max_tokens", self.think_max_tokens, TOKENS),
         ] {
@@ -143,7 +148,8 @@ impl PmaOptions {
     /// How it thinks, with the bounds of `planner`.
     pub fn brain(&self, planner: &PlannerOptions, cassette: CassetteMode) -> BrainOptions {
         BrainOptions {
-            timeout: Duration::from_secs(self.think_timeout_s.into()),
+            silence: Duration::from_secs(self.think_timeout_s.into()),
+            longest: Duration::from_secs(self.think_max_s.into()),
             max_retries: self.think_retries,
             temperature: planner.temperature,
             max_tokens: self.think_max_tokens.into(),
@@ -250,7 +256,8 @@ mod tests {
 
         let brain = options.brain(&planner, CassetteMode::Off);
 
-        assert_eq!((brain.timeout, brain.max_retries), (Duration::from_mins(5), 0));
+        assert_eq!((brain.silence, brain.max_retries), (Duration::from_mins(5), 0));
+        assert_eq!(brain.longest, Duration::from_mins(30));
         assert_eq!((brain.max_tokens, brain.max_steps), (900, 3));
         let usual = PmaOptions::default().brain(&PlannerOptions::default(), CassetteMode::Off);
         assert_eq!(usual, BrainOptions::default(), "the defaults of both are the same");

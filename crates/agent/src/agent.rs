@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_client::Client;
-use cynode_llm::{Endpoint, Provider, ProviderKind, connect};
+use cynode_llm::{Endpoint, Limits, Provider, ProviderKind, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
     ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, FailureKind, Handoff,
@@ -52,7 +52,16 @@ impl Agent {
     /// An agent that waits for work.
     pub fn new(options: AgentOptions) -> Self {
         let base = format!("{}{EGRESS}", options.orchestrator.base_url());
-        let egress = connect(&Endpoint::new(ProviderKind::OpenAi, base));
+        let BrainOptions { silence, longest, .. } = options.brain;
+        // How long a provider may take is decided by the orchestrator, which shows meanwhile that it lives.
+        let limits = Limits {
+            begin: silence,
+            go_on: silence,
+            finish: longest,
+            longest,
+            ..Limits::default()
+        };
+        let egress = connect(&Endpoint { limits, ..Endpoint::new(ProviderKind::OpenAi, base) });
         let egress = egress.map_err(|fault| warn!("no model can be asked: {fault}")).ok();
         Self { options, egress }
     }

@@ -33,11 +33,16 @@ pub use exchange::{Exchange, hash};
 pub use model::{Model, ModelError, ModelStream};
 pub use thoughts::{Filter, strip};
 
+use crate::context::tokens;
+
 /// How the agent thinks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BrainOptions {
-    /// How long one question to a model may take.
-    pub timeout: Duration,
+    /// How long a model may be silent. While the provider reads the prompt or writes, the orchestrator shows that
+    /// it lives; how long that may take is decided there, by provider.
+    pub silence: Duration,
+    /// How long one question to a model may take in all, however steadily it writes.
+    pub longest: Duration,
     /// How often a question is asked again that got no answer.
     pub max_retries: u32,
     /// How freely the model chooses, 0 to 2.
@@ -54,7 +59,8 @@ pub struct BrainOptions {
 impl Default for BrainOptions {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_mins(1),
+            silence: Duration::from_mins(1),
+            longest: Duration::from_mins(30),
             max_retries: 1,
             temperature: 0.3,
             max_tokens: 4000,
@@ -96,14 +102,54 @@ pub struct Brain {
     options: BrainOptions,
     /// What every question begins with: the composed context of the work.
     system: String,
+    /// The part of `system` that says what was asked for, and its short form.
+    task: Option<RequestPart>,
     /// When whoever waits for the decision goes on without it, if that is known.
     until: Option<Instant>,
+}
+
+/// About how many tokens a model reads for a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTokens {
+    /// Of the context.
+    pub system: usize,
+    /// Of the question itself.
+    pub question: usize,
+    /// Of what the answer must look like.
+    pub schema: usize,
+}
+
+/// The part of a context that says what was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestPart {
+    /// The request.
+    pub(crate) request: String,
+    /// The part with it.
+    pub(crate) whole: String,
+    /// The part without it.
+    pub(crate) short: String,
 }
 
 impl Brain {
     /// A brain that tells a model `system` before each question.
     pub fn new(model: Option<Arc<dyn Model>>, options: BrainOptions, system: String) -> Self {
-        Self { model, options, system, until: None }
+        Self { model, options, system, task: None, until: None }
+    }
+
+    /// The same, but a question that quotes the request is asked without this part of the context.
+    #[must_use]
+    pub(crate) fn about(self, task: Option<RequestPart>) -> Self {
+        Self { task, ..self }
+    }
+
+    /// What is told before a question.
+    fn system_for(&self, prompt: &str) -> String {
+        match &self.task {
+            Some(task) if !task.request.is_empty() && prompt.contains(&task.request) => {
+                self.system.replacen(&task.whole, &task.short, 1)
+            }
+            Some(_) | None => self.system.clone(),
+        }
     }
 
     /// The same, but a model is asked until then at the latest: what it has not decided is decided by
@@ -120,6 +166,15 @@ impl Brain {
         let until =
             self.until.map(|until| now + until.saturating_duration_since(now) / part.max(1));
         Self { until, ..self }
+    }
+
+    /// About how many tokens a model reads for a question.
+    pub fn tokens_of<D: Decision>(&self, question: &D) -> RequestTokens {
+        let request = self.request(question);
+        let said =
+            |place: usize| request.messages.get(place).map_or(0, |it| tokens(&it.plain_text()));
+        let schema = serde_json::to_string(&request.tools).unwrap_or_default();
+        RequestTokens { system: said(0), question: said(1), schema: tokens(&schema) }
     }
 
     /// How many steps it may take.

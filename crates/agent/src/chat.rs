@@ -18,7 +18,9 @@ mod recurring;
 mod rules;
 mod schedules;
 mod show;
+mod similarity;
 mod teller;
+mod withheld;
 
 use cynode_wire::handoff::{DecidedBy, DecisionRecord, HandoffUsage, Turn, TurnRole};
 

@@ -12,9 +12,10 @@ mod fragment;
 mod preferences;
 pub mod untrusted;
 
-use cynode_wire::handoff::{AgentRole, HandoffContext};
+use cynode_wire::handoff::{AgentRole, HandoffContext, TaskFacts};
 
 pub use conversation::messages;
+pub(crate) use fragment::cut;
 use fragment::{Additional, Baseline, Project, RoleInstructions, Skill, Task};
 pub use fragment::{Fragment, tokens};
 pub use preferences::additional_context;
@@ -24,14 +25,21 @@ pub use preferences::additional_context;
 pub struct Instructions {
     /// Identity, responsibilities and non-goals: the first file of the bundle.
     pub baseline: String,
-    /// The rest of the bundle, in the order of its file names.
+    /// The rest of the bundle but for `tools`, in the order of its file names.
     pub role: String,
+    /// How tools are used: told only where a model can call them, which it cannot in a decision.
+    pub tools: String,
 }
 
 impl Instructions {
     /// The part that would not be told whole, and the most bytes that it may have.
     pub fn excess(&self) -> Option<(&'static str, usize)> {
-        over(&Baseline(&self.baseline)).or_else(|| over(&RoleInstructions(&self.role)))
+        over(&Baseline(&self.baseline)).or_else(|| over(&RoleInstructions(&self.with_tools())))
+    }
+
+    fn with_tools(&self) -> String {
+        let parts = [self.role.trim(), self.tools.trim()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 }
 
@@ -79,9 +87,36 @@ impl Composed {
 /// Puts together what a model is told for this role and this work, in the order that holds for
 /// every request.
 pub fn compose(role: AgentRole, given: &Instructions, work: &HandoffContext) -> Composed {
+    composed(role, (&given.baseline, &given.with_tools()), work)
+}
+
+/// The same for a decision, in which a model can call no tool and is told nothing of them.
+pub fn compose_for_decision(
+    role: AgentRole,
+    given: &Instructions,
+    work: &HandoffContext,
+) -> Composed {
+    composed(role, (&given.baseline, &given.role), work)
+}
+
+/// The part of a context that says what was asked for, and what it says without that: a question that
+/// quotes the request itself needs it once.
+pub(crate) fn task_without_request(work: &HandoffContext) -> Option<(String, String)> {
+    let task = work.task.as_ref()?;
+    let (whole, _) = Task(task).capped()?;
+    let short = TaskFacts { prompt: String::new(), acceptance_criteria: vec![], ..task.clone() };
+    let (short, _) = Task(&short).capped()?;
+    Some((whole, short))
+}
+
+fn composed(
+    role: AgentRole,
+    (baseline, instructions): (&str, &str),
+    work: &HandoffContext,
+) -> Composed {
     let mut composed = Composed { system: String::new(), parts: vec![] };
-    composed.add(&Baseline(&given.baseline));
-    composed.add(&RoleInstructions(&given.role));
+    composed.add(&Baseline(baseline));
+    composed.add(&RoleInstructions(instructions));
     composed.add(&Skill(&work.skill));
     if let Some(project) = &work.project {
         composed.add(&Project(project));

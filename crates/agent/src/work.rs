@@ -12,9 +12,9 @@ use tracing::{debug, warn};
 
 use crate::AgentError;
 use crate::agent::AgentOptions;
-use crate::brain::{Brain, Decision, EgressModel, Model};
+use crate::brain::{Brain, Decision, EgressModel, Model, RequestPart};
 use crate::cassette;
-use crate::context::compose;
+use crate::context::{compose, compose_for_decision, task_without_request};
 use crate::tools::Tools;
 
 /// Which part of its time is not spent on asking models.
@@ -53,8 +53,16 @@ impl Work {
             warn!(context.part = part.name, "the end of {} was left out: too long", part.name);
         }
         let work = Self::with(Arc::new(tools), model, composed.system, options);
+        let brief = compose_for_decision(options.role, &options.instructions, context);
+        let task = context.task.as_ref().zip(task_without_request(context));
+        let task = task.map(|(task, (whole, short))| RequestPart {
+            request: task.prompt.trim().to_owned(),
+            whole,
+            short,
+        });
+        let brain = Brain::new(work.model.clone(), options.brain.clone(), brief.system);
         // The rest of the time is for what follows from a decision.
-        let brain = work.brain.until(Instant::now() + within - within / ACTING_PART);
+        let brain = brain.about(task).until(Instant::now() + within - within / ACTING_PART);
         Self { brain, ..work }
     }
 

@@ -17,8 +17,8 @@ use reqwest::{Method, RequestBuilder};
 use crate::request::{read, send, unreachable};
 use crate::{Client, Error};
 
-/// Longer than the server waits for any answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
+/// Longer than the server waits for any answer. While a model reads or writes, the server shows that it lives.
+const ANSWER_TIMEOUT: Duration = Duration::from_hours(2);
 /// No piece of an answer is near this size.
 const MAX_EVENT_BYTES: usize = 4 << 20;
 /// What ends a whole stream.

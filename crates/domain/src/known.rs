@@ -33,6 +33,7 @@ enum Kind {
     Texts,
     TextOrTexts,
     Prices,
+    Timeouts,
     Hosts,
     Openings,
     Phrases,
@@ -99,6 +100,39 @@ const EXTERNAL: &str = "the only providers of others that may be asked";
 const ORDER: &str = "the order in which providers are tried";
 const CONTEXT: &str = "what is added to what this agent is told";
 
+/// The setting that says how long providers may take.
+pub const MODEL_TIMEOUTS: &str = "models.timeouts";
+
+/// What of a provider's answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeoutField {
+    /// The first token, after the prompt was read.
+    FirstToken,
+    /// The next token.
+    Silence,
+    /// The whole answer.
+    Total,
+}
+
+impl TimeoutField {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::FirstToken, Self::Silence, Self::Total];
+
+    /// Its name in the setting.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstToken => "first_token_s",
+            Self::Silence => "silence_s",
+            Self::Total => "total_s",
+        }
+    }
+
+    /// The seconds that it may have.
+    pub const fn range(self) -> std::ops::RangeInclusive<u64> {
+        1..=86_400
+    }
+}
+
 /// Every key that is read: settings, then preferences, each by name.
 pub const KNOWN: &[Known] = &[
     setting("access.rules.seeded", Kind::Flag, "the rules of a new installation were written"),
@@ -131,6 +165,11 @@ pub const KNOWN: &[Known] = &[
         "the models that \"strong\" stands for, in order",
     ),
     setting("models.prices", Kind::Prices, "US dollars for a million tokens, by model"),
+    setting(
+        MODEL_TIMEOUTS,
+        Kind::Timeouts,
+        "how many seconds a provider may be silent, by provider",
+    ),
     setting(
         "network.internal.allowed",
         Kind::Openings,
@@ -279,6 +318,13 @@ impl Known {
                 "prices by model, such as {\"ext/tiny\": {\"input\": 0.1, \"output\": 0.4}}, none negative"
                     .to_owned()
             }
+            Kind::Timeouts => {
+                let fields: Vec<_> = TimeoutField::ALL.iter().map(|field| field.as_str()).collect();
+                format!(
+                    "seconds by provider, such as {{\"local\": {{\"first_token_s\": 900}}}}; there are: {}",
+                    fields.join(", ")
+                )
+            }
             Kind::Hosts => "a list of hosts, such as [\"docs.rs\", \"*.example.org\"]".to_owned(),
             Kind::Openings => {
                 "a list of networks, addresses and hosts, such as [\"10.1.0.0/16\"]".to_owned()
@@ -312,6 +358,7 @@ impl Kind {
             Self::Texts => texts(value).is_some(),
             Self::TextOrTexts => is_text(value) || texts(value).is_some(),
             Self::Prices => value.as_object().is_some_and(|all| all.values().all(is_price)),
+            Self::Timeouts => value.as_object().is_some_and(|all| all.values().all(is_timeouts)),
             Self::Hosts => texts(value)
                 .is_some_and(|hosts| hosts.iter().all(|host| host.parse::<HostPattern>().is_ok())),
             Self::Openings => texts(value).is_some_and(|all| Openings::parse(all).is_ok()),
@@ -338,6 +385,14 @@ fn is_price(value: &Value) -> bool {
     value.as_object().is_some_and(|parts| parts.len() == 2) && part("input") && part("output")
 }
 
+fn is_timeouts(value: &Value) -> bool {
+    let fits = |(name, seconds): (&String, &Value)| {
+        let field = TimeoutField::ALL.into_iter().find(|field| field.as_str() == name);
+        field.zip(seconds.as_u64()).is_some_and(|(field, seconds)| field.range().contains(&seconds))
+    };
+    value.as_object().is_some_and(|fields| fields.iter().all(fits))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -359,6 +414,7 @@ mod tests {
             ("models.hints.fast", json!("local/tiny")),
             ("models.hints.strong", json!(["a/b", "c/d"])),
             ("models.prices", json!({ "ext/tiny": { "input": 0, "output": 0.4 } })),
+            ("models.timeouts", json!({ "local": { "first_token_s": 900, "total_s": 7200 } })),
             ("network.internal.allowed", json!(["10.1.0.0/16", "wiki.corp.example"])),
             ("web.fetch.allowed_hosts", json!(["*"])),
             ("skills.scan.phrases", json!({ "secret_bypass": ["sesame"] })),
@@ -376,6 +432,8 @@ mod tests {
             ("models.prices", json!("{bad")),
             ("models.prices", json!({ "ext/tiny": { "input": -3, "output": 1 } })),
             ("models.prices", json!({ "ext/tiny": { "input": 3 } })),
+            ("models.timeouts", json!({ "local": { "silence_s": 0 } })),
+            ("models.timeouts", json!({ "local": { "silent_s": 5 } })),
             ("network.internal.allowed", json!(["10.0.0.0/99"])),
             ("web.fetch.allowed_hosts", json!("docs.rs")),
             ("skills.scan.phrases", json!({ "colour": ["x"] })),

@@ -43,17 +43,20 @@ impl Endpoint {
 #[error("the provider's address cannot be used: {0}")]
 pub struct BadEndpoint(pub String);
 
-/// How long a provider may take, and how much it may say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How long a provider may take, and how much it may say. An answer that comes in pieces is bounded by the
+/// silence between two of them; `longest` is the limit for the whole of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Until there is a connection.
     pub connect: Duration,
-    /// Until the first byte of a streamed answer. Local models read long prompts slowly.
+    /// Until the first byte of a streamed answer: the time to read the prompt.
     pub begin: Duration,
     /// Between two bytes of an answer.
     pub go_on: Duration,
     /// Until an answer in one piece is there.
     pub finish: Duration,
+    /// Until the last piece of a streamed answer, however steadily its pieces come.
+    pub longest: Duration,
     /// The largest event of a stream, in bytes.
     pub event_bytes: usize,
     /// The largest answer, in bytes.
@@ -67,8 +70,21 @@ impl Default for Limits {
             begin: Duration::from_mins(2),
             go_on: Duration::from_mins(1),
             finish: Duration::from_mins(5),
+            longest: Duration::from_hours(1),
             event_bytes: 1 << 20,
             answer_bytes: 16 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// The limits of a model on one's own machine, which reads long prompts and writes slowly.
+    pub fn local() -> Self {
+        Self {
+            begin: Duration::from_mins(10),
+            go_on: Duration::from_mins(2),
+            finish: Duration::from_mins(30),
+            ..Self::default()
         }
     }
 }

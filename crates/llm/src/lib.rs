@@ -18,6 +18,7 @@ mod ollama;
 mod openai;
 mod status;
 mod stream;
+mod written;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use cynode_domain::model::ProviderKind;
 pub use endpoint::{BadEndpoint, Endpoint, Limits, usual_address};
 pub use error::{Phase, ProviderError};
 pub use key::Key;
+pub use written::{calls_in, may_be_call, object_in};
 
 /// The pieces of an answer. Dropping it ends the request.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<ChatChunk, ProviderError>> + Send>>;

@@ -10,6 +10,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
+use tokio::time::Instant;
 
 use crate::{ChunkStream, Limits, Phase, ProviderError, http};
 
@@ -41,6 +42,8 @@ struct Reading<D> {
     dialect: D,
     reader: sse::Reader,
     limits: Limits,
+    /// When the answer must be whole.
+    until: Instant,
     taken: usize,
     ready: VecDeque<ChatChunk>,
     is_done: bool,
@@ -61,6 +64,7 @@ pub(crate) fn pieces(
         dialect,
         reader: sse::Reader::new(limits.event_bytes),
         limits: limits.clone(),
+        until: Instant::now() + limits.longest,
         taken: 0,
         ready: VecDeque::new(),
         is_done: false,
@@ -95,13 +99,15 @@ impl<D: Dialect> Reading<D> {
 
     /// What is waited for, and how long.
     fn patience(&self) -> (Phase, Duration) {
-        if self.taken == 0 {
+        let (phase, patience) = if self.taken == 0 {
             (Phase::Begin, self.limits.begin)
         } else if self.dialect.is_whole() {
             (Phase::GoOn, self.limits.go_on.min(LAST_WORD))
         } else {
             (Phase::GoOn, self.limits.go_on)
-        }
+        };
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left < patience { (Phase::Finish, left) } else { (phase, patience) }
     }
 
     /// Reads what a server left unended when it closed the stream, if that makes the answer whole.

@@ -71,8 +71,10 @@ pub struct ChatCall {
 /// How long and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// How long a whole answer, or the next piece of a streamed one, may take.
+    /// How long the next piece of a streamed answer may take.
     pub wait: Duration,
+    /// How long a whole answer may take.
+    pub whole: Duration,
     /// How many turns are open, or looked up by their names, at once.
     pub max_open: usize,
     /// How long a streamed answer waits in all for a reader that does not read; never longer than
@@ -82,7 +84,8 @@ pub struct ChatOptions {
 
 impl Default for ChatOptions {
     fn default() -> Self {
-        Self { wait: Duration::from_mins(2), max_open: 1024, unread: UNREAD }
+        let (wait, whole) = (Duration::from_mins(10), Duration::from_secs(290));
+        Self { wait, whole, max_open: 1024, unread: UNREAD }
     }
 }
 

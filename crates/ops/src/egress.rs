@@ -21,13 +21,16 @@ mod look;
 mod offers;
 mod pieces;
 mod prices;
+mod probe;
 mod providers;
 mod record;
 mod routing;
 mod scan;
 mod snapshot;
+mod structured;
 mod tab;
 mod tariff;
+mod timeouts;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -44,6 +47,7 @@ use crate::Signals;
 use crate::credentials::{CredentialError, Credentials};
 use crate::preferences::PreferenceError;
 use lanes::Lanes;
+use probe::Structures;
 use snapshot::Snapshot;
 
 pub use cynode_llm::{Phase, ProviderError};
@@ -149,6 +153,8 @@ pub struct Egress {
     lanes: Arc<Lanes>,
     /// What calls were last decided by.
     snapshot: Arc<Mutex<Option<Arc<Snapshot>>>>,
+    /// How each model is made to answer with a value of a schema.
+    structures: Arc<Structures>,
     /// Held while money is set aside.
     purse: Arc<tokio::sync::Mutex<()>>,
 }
@@ -164,7 +170,8 @@ impl Egress {
         tasks: Tasks,
     ) -> Self {
         let (lanes, snapshot, purse) = (Arc::default(), Arc::default(), Arc::default());
-        Self { store, clock, signals, credentials, tasks, lanes, snapshot, purse }
+        let structures = Arc::default();
+        Self { store, clock, signals, credentials, tasks, lanes, snapshot, structures, purse }
     }
 
     /// The same, but a provider may take so long to say which models it offers.

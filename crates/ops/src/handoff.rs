@@ -175,8 +175,8 @@ impl Default for HandoffOptions {
     fn default() -> Self {
         Self {
             max_open: 64,
-            chat_within: Duration::from_mins(2),
-            within: Duration::from_secs(90),
+            chat_within: Duration::from_mins(30),
+            within: Duration::from_mins(30),
             place_within: PLACE_WITHIN,
         }
     }

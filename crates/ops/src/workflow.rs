@@ -31,7 +31,7 @@ use cynode_wire::workflow::Hold;
 use self::analyst::{Analyst, RuleAnalyst};
 use self::continuing::Continuer;
 use self::plan::Planner;
-pub(crate) use self::plan::owner;
+pub(crate) use self::plan::{WAITS_FOR_PLAN, owner};
 pub(crate) use self::verify::evidence_of;
 use crate::Signals;
 use crate::handoff::Handoffs;
@@ -140,7 +140,8 @@ impl Workflow {
     /// stand still.
     #[must_use]
     pub fn planned_by(self, handoffs: Handoffs) -> Self {
-        let planner = Some(Planner::new(handoffs.clone(), self.signals.clone()));
+        let planner =
+            Some(Planner::new(self.store.clone(), handoffs.clone(), self.signals.clone()));
         let continuer = Some(Continuer::new(handoffs, self.signals.clone()));
         Self { planner, continuer, ..self }
     }

@@ -142,6 +142,15 @@ pub trait WorkflowStore {
         version: Option<u32>,
         pause_ms: u32,
     ) -> Result<(), Error>;
+    /// Leaves a run alone for a while longer that was put down for `reason`. Gives whether the run is open.
+    async fn run_wait_longer(
+        &mut self,
+        run: RunId,
+        reason: &str,
+        pause_ms: u32,
+    ) -> Result<bool, Error>;
+    /// Lets runners take a run at once that was put down.
+    async fn run_wake(&mut self, run: RunId) -> Result<(), Error>;
     /// Why the last runner put the run down, until another takes it.
     async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error>;
     /// Lets go of runs that wait for dependencies of which none is left: those that wait for `on`,
@@ -244,6 +253,25 @@ impl WorkflowStore for Tx {
         let sql = "UPDATE runs SET put_down_reason = $2, not_before = cynode_after($4),
                    graph_version = coalesce($3, graph_version) WHERE id = $1 AND runnable";
         self.execute(sql, params![run, reason, version, pause_ms]).await.map(drop)
+    }
+
+    async fn run_wait_longer(
+        &mut self,
+        run: RunId,
+        reason: &str,
+        pause_ms: u32,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE runs SET not_before = cynode_after($3)
+                   WHERE id = $1 AND runnable AND put_down_reason = $2";
+        self.execute(sql, params![run, reason, pause_ms]).await?;
+        let sql = "SELECT id FROM runs WHERE id = $1 AND runnable";
+        Ok(self.row(sql, params![run]).await?.is_some())
+    }
+
+    async fn run_wake(&mut self, run: RunId) -> Result<(), Error> {
+        let sql = "UPDATE runs SET not_before = NULL, put_down_reason = NULL
+                   WHERE id = $1 AND runnable AND not_before IS NOT NULL";
+        self.execute(sql, params![run]).await.map(drop)
     }
 
     async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error> {

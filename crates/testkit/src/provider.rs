@@ -17,6 +17,7 @@
 
 mod answer;
 mod anthropic;
+mod contract;
 mod openai;
 mod reply;
 mod serve;
@@ -29,6 +30,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 pub use answer::Answer;
+pub use contract::Contract;
 use serve::Server;
 
 /// How long a test waits for something that should happen at once.
@@ -84,6 +86,11 @@ struct Inner {
     otherwise: Option<Answer>,
     models: Vec<String>,
     seen: Vec<SeenRequest>,
+    /// Requests that try out what binds the model; they are answered by the contract.
+    probes: Vec<SeenRequest>,
+    contract: Contract,
+    /// How many of the next probes are answered with status 401.
+    rejected_probes: usize,
     forgets: bool,
 }
 
@@ -93,22 +100,41 @@ impl State {
     }
 
     /// What is said to a request: by rule, by the script, or what is said otherwise.
-    fn answer(&self, body: &str) -> Answer {
+    fn answer(&self, seen: &SeenRequest) -> Answer {
         let mut inner = self.lock();
-        if let Some((_, answer)) = inner.rules.iter().find(|(text, _)| body.contains(text)) {
-            return answer.clone();
+        let contract = inner.contract;
+        if contract::is_probe(&seen.body) {
+            if inner.rejected_probes > 0 {
+                inner.rejected_probes -= 1;
+                return Answer::unauthorized("nobody");
+            }
+            return contract.probed(&seen.body);
         }
-        let next = inner.script.pop_front().or_else(|| inner.otherwise.clone());
-        next.unwrap_or_else(|| Answer::status(400, "the script of this provider is over"))
+        contract.enforced(&seen.body, inner.next(&seen.text))
     }
 
     fn note(&self, request: SeenRequest) {
         let mut inner = self.lock();
+        if contract::is_probe(&request.body) {
+            inner.probes.push(request);
+            return;
+        }
         if !inner.forgets {
             inner.seen.push(request);
         }
         drop(inner);
         self.arrived.send_modify(|count| *count += 1);
+    }
+}
+
+impl Inner {
+    /// By rule, by the script, or what is said otherwise.
+    fn next(&mut self, body: &str) -> Answer {
+        if let Some((_, answer)) = self.rules.iter().find(|(text, _)| body.contains(text)) {
+            return answer.clone();
+        }
+        let next = self.script.pop_front().or_else(|| self.otherwise.clone());
+        next.unwrap_or_else(|| Answer::status(400, "the script of this provider is over"))
     }
 }
 
@@ -156,6 +182,21 @@ impl ScriptedProvider {
     /// The models that it offers, instead of `scripted-model`.
     pub fn offer(&self, models: &[&str]) {
         self.state.lock().models = models.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// What it does with a request for a value of a schema, instead of [`Contract::ForcedTools`].
+    pub fn behave_as(&self, contract: Contract) {
+        self.state.lock().contract = contract;
+    }
+
+    /// Answers the next probes with status 401, so that nothing is learned from them.
+    pub fn reject_probes(&self, count: usize) {
+        self.state.lock().rejected_probes = count;
+    }
+
+    /// Every probe so far, oldest first; [`Self::requests`] has none of them.
+    pub fn probes(&self) -> Vec<SeenRequest> {
+        self.state.lock().probes.clone()
     }
 
     /// Keeps no requests from now on: for measurements.

@@ -260,12 +260,16 @@ pub struct ReleaseLease {
     /// it are granted the run from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph_version: Option<u32>,
+    /// Whether the run waits for something that the orchestrator has begun, such as a plan, which `reason` names.
+    /// It is granted again when that is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_waiting: bool,
 }
 
 impl ReleaseLease {
     /// Gives up a lease of a run that any runner may go on with at once.
     pub const fn of(hold: Hold) -> Self {
-        Self { hold, reason: None, graph_version: None }
+        Self { hold, reason: None, graph_version: None, is_waiting: false }
     }
 }
 

@@ -11,7 +11,7 @@ use cynode_domain::criteria::Criterion;
 use cynode_domain::policy::{AgentType, Stage};
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
-use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
+use cynode_testkit::provider::{Answer as Said, Contract, ScriptedProvider};
 use cynode_wire::agents::BindingView;
 use cynode_wire::handoff::{
     AgentRole, ChatEvent, ChatHandoff, ContinueRunHandoff, DecidedBy, Handoff, HandoffContext,
@@ -33,7 +33,8 @@ const WITHIN: Duration = Duration::from_mins(10);
 fn agent(harness: &Harness) -> Agent {
     let instructions = Instructions {
         baseline: "You are the project manager.".to_owned(),
-        role: "Call tools.".to_owned(),
+        role: String::new(),
+        tools: "Call tools.".to_owned(),
     };
     let (role, orchestrator) = (AgentRole::ProjectManager, harness.anonymous());
     let brain = BrainOptions::default();
@@ -341,4 +342,29 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
     let calls = calls.await.body;
     assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
     assert!(calls["calls"]["items"][0]["prompt_hash"].is_string(), "{calls}");
+}
+
+pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tools_in_words(
+    harness: Harness,
+) {
+    let provider = ScriptedProvider::start();
+    provider.behave_as(Contract::LlamaCpp);
+    provide(&harness, &provider).await;
+    let planned = json!({ "commands": ["seq 1 10"], "assumptions": [], "question": "" });
+    provider.script([Said::call("respond", planned)]);
+    let prompt = "Write the numbers 1 to 10".to_owned();
+    let body = PlanHandoff { prompt, expected_outputs: vec![] };
+    let handoff = Handoff { context: context(&harness).await, body };
+
+    let answer = agent(&harness).plan(&handoff, WITHIN).await.unwrap();
+
+    assert!(matches!(&answer.outcome, PlanOutcome::Planned { steps, .. } if steps.len() == 1));
+    assert_eq!(answer.decisions[0].by, DecidedBy::Model, "{answer:?}");
+    let made = json!({ "prompt": "wash the car", "name": "wash-the-car" });
+    provider.script([Said::call("db_task_create", made), Said::text("It is on its way.")]);
+    let text = hear(&harness, "Have the car washed").await;
+    assert!(text.contains("It is on its way.") && !text.contains("arguments"), "{text}");
+    assert!(harness.admin().task_get("wash-the-car").await.is_ok(), "{text}");
+    let offered = provider.requests().last().unwrap().body["tools"].as_array().map(Vec::len);
+    assert!(offered.is_some_and(|count| count <= 12), "{offered:?}");
 }

@@ -90,6 +90,7 @@ on_both_engines! {
         big_work_is_classified_before_it_is_planned_and_leaves_no_units_that_nothing_executes,
         work_is_answered_by_rule_while_somebody_waits_where_the_model_is_too_slow,
         a_decision_is_thought_through_egress_and_falls_back_with_its_reason,
+        a_model_that_ignores_forced_functions_decides_and_calls_tools_in_words,
     }
     chat {
         a_model_answers_through_the_orchestrator,

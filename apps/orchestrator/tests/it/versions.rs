@@ -64,7 +64,11 @@ pub(crate) async fn a_runner_that_cannot_go_on_leaves_the_run_as_it_is_and_says_
     one.checkpoint(hold, 1).await.unwrap();
     let reason = "the checkpoint is of graph version 7, and this runner knows 1".to_owned();
 
-    let release = ReleaseLease { hold, reason: Some(reason.clone()), graph_version: Some(7) };
+    let release = ReleaseLease {
+        reason: Some(reason.clone()),
+        graph_version: Some(7),
+        ..ReleaseLease::of(hold)
+    };
     one.client.workflow_release(&release).await.unwrap();
 
     let view = admin.task_get(&task.task_name).await.unwrap();

@@ -19,7 +19,7 @@ const SECRET: &str = "open sesame";
 fn service(max_open: usize) -> Service {
     let agent = Agent::new(AgentOptions {
         role: AgentRole::ProjectManager,
-        instructions: Instructions { baseline: "b".to_owned(), role: "r".to_owned() },
+        instructions: Instructions { baseline: "b".to_owned(), ..Instructions::default() },
         orchestrator: Client::anonymous("http://127.0.0.1:1").unwrap(),
         brain: BrainOptions::default(),
     });

@@ -1,5 +1,6 @@
 //! Reading a model's answer to a decision: shape first, then sense.
 
+use cynode_llm::{calls_in, object_in};
 use cynode_wire::openai::{AssistantMessage, ChatCompletion};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -73,12 +74,11 @@ fn value_of(message: &AssistantMessage) -> Result<Value, String> {
             .map_err(|fault| format!("the arguments are no JSON: {fault}"));
     }
     let words = thoughts::strip(message.content.as_deref().unwrap_or_default());
-    let object = words.find('{').zip(words.rfind('}')).and_then(|(from, to)| words.get(from..=to));
-    match object.map(serde_json::from_str) {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(fault)) => Err(format!("the answer is no JSON: {fault}")),
-        None => Err(format!("{RESPOND} was not called")),
+    if let Some(call) = calls_in(&words, |name| name == RESPOND).into_iter().next() {
+        return serde_json::from_str(&call.arguments)
+            .map_err(|fault| format!("the arguments are no JSON: {fault}"));
     }
+    object_in(&words).ok_or_else(|| "it holds no JSON object".to_owned())
 }
 
 fn faulty(fault: &str) -> Unfit {

@@ -50,11 +50,11 @@ impl Brain {
 
     pub(super) fn request<D: Decision>(&self, question: &D) -> ChatRequest {
         let respond = ToolDefinition::function(RESPOND, "Gives the answer.", offered(D::schema()));
-        let prompt = format!("{}\n\nCall the function {RESPOND} once.", question.prompt());
+        let prompt = question.prompt();
         ChatRequest {
             model: Some(D::HINT.to_owned()),
             messages: vec![
-                ChatMessage::text("system", self.system.clone()),
+                ChatMessage::text("system", self.system_for(&prompt)),
                 ChatMessage::text("user", prompt),
             ],
             tool_choice: respond.forced(),
@@ -78,7 +78,7 @@ impl Brain {
     ) -> Result<ChatCompletion, ModelError> {
         let mut left = self.options.max_retries;
         loop {
-            let within = self.options.timeout.min(self.time_left());
+            let within = self.options.longest.min(self.time_left());
             if within.is_zero() {
                 let message = "there is no time left to ask it".to_owned();
                 return Err(ModelError::Away { message, retry_after: None });
@@ -108,8 +108,7 @@ fn name(completion: ChatCompletion) -> Option<String> {
 
 /// What the model said, and what was wrong with it.
 fn correction(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
-    let plea =
-        format!("That cannot be used: {fault}. Call {RESPOND} once more, with what is asked.");
+    let plea = format!("That cannot be used: {fault}. Answer once more, with what is asked.");
     let Some(said) = said else { return vec![ChatMessage::text("user", plea)] };
     let repeated = ChatMessage {
         role: "assistant".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cynode_llm::{Key, Provider, ProviderError, refusal};
+use cynode_llm::{Collector, Key, Provider, ProviderError, refusal};
 use cynode_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
@@ -29,8 +29,13 @@ impl EgressModel {
 #[async_trait]
 impl Model for EgressModel {
     async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
-        let answer = self.egress.chat(&exchange.request, Some(&self.token)).await;
-        let completion = answer.map_err(meaning)?;
+        // In pieces, so that a slow model is told from a silent one.
+        let mut pieces = self.stream(exchange).await?;
+        let mut whole = Collector::default();
+        while let Some(piece) = pieces.next().await {
+            whole.push(&piece?);
+        }
+        let completion = whole.finish();
         match refusal(&completion) {
             Some(words) => Err(ModelError::Declined(words.to_owned())),
             None => Ok(completion),

@@ -199,14 +199,14 @@ async fn a_model_that_stays_away_or_wants_a_long_pause_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_model_is_given_a_minute_twice() {
+async fn a_question_is_given_up_after_its_longest_time_and_asked_once_more() {
     let model = Scripted::new([Line::IsSilent, Line::IsSilent]);
     let began = tokio::time::Instant::now();
 
     let decided = think(&model).await;
 
-    assert!(decided.record.reason.contains("no answer within 60 s"), "{:?}", decided.record);
-    assert_eq!(began.elapsed().as_secs(), 120);
+    assert!(decided.record.reason.contains("no answer within 1800 s"), "{:?}", decided.record);
+    assert_eq!(began.elapsed().as_secs(), 3600);
 }
 
 #[tokio::test]
@@ -236,13 +236,48 @@ async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model
         let model = Scripted::new([Line::IsSilent, Line::IsSilent]);
         let begun = Instant::now();
         let patience = Duration::from_secs(seconds);
-        let brain = Brain::new(Some(model.clone()), BrainOptions::default(), String::new());
+        let options = BrainOptions { longest: Duration::from_mins(1), ..BrainOptions::default() };
+        let brain = Brain::new(Some(model.clone()), options, String::new());
 
         let decided = brain.until(begun + patience).think(&question()).await.unwrap();
 
         assert_eq!(decided.record.by, DecidedBy::Fallback, "{:?}", decided.record);
         assert_eq!(model.heard().len(), asked);
         assert_eq!(begun.elapsed().as_secs(), seconds);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_a_model_writes_as_text_is_its_answer() {
+    for written in [
+        format!("{{{{\"name\": \"respond\", \"arguments\": {RETRY}}}}}"),
+        format!("<tool_call>\n{{\"name\": \"respond\", \"arguments\": {RETRY}}}\n</tool_call>"),
+    ] {
+        let model = Scripted::new([says(&written)]);
+
+        let decided = think(&model).await;
+
+        assert_eq!(decided.answer.action, FailureAction::Retry, "{written}");
+        assert_eq!(decided.record.by, DecidedBy::Model);
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_quotes_the_request_is_told_it_once() {
+    let part = |request: &str| RequestPart {
+        request: request.to_owned(),
+        whole: "TASK with the request".to_owned(),
+        short: "TASK".to_owned(),
+    };
+    let system = "BASE\n\nTASK with the request\n\nMORE".to_owned();
+    for (request, told) in [("it was slow", "BASE\n\nTASK\n\nMORE"), ("else", system.as_str())] {
+        let model = Scripted::new([calls("respond", RETRY)]);
+        let brain = Brain::new(Some(model.clone()), BrainOptions::default(), system.clone());
+        let question = HandleFailure { error: "it was slow".to_owned(), ..question() };
+
+        brain.about(Some(part(request))).think(&question).await.unwrap();
+
+        assert_eq!(model.heard()[0].messages[0].plain_text(), told);
     }
 }
 

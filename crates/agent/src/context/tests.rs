@@ -14,7 +14,8 @@ use super::*;
 fn instructions() -> Instructions {
     Instructions {
         baseline: "# You are the project manager\n\nYou execute nothing yourself.".to_owned(),
-        role: "## Tools\n\nCall what you are shown.".to_owned(),
+        role: String::new(),
+        tools: "## Tools\n\nCall what you are shown.".to_owned(),
     }
 }
 
@@ -80,6 +81,19 @@ fn what_is_not_there_is_left_out_and_the_order_stays() {
     let names: Vec<_> = composed.parts.iter().map(|part| part.name).collect();
     assert_eq!(names, ["baseline", "role_instructions", "default_skill"]);
     insta::assert_snapshot!(composed.system);
+}
+
+#[test]
+fn a_decision_is_told_nothing_of_tools_and_hears_the_request_once() {
+    let work = work(json!({}));
+
+    let composed = compose_for_decision(AgentRole::ProjectManager, &instructions(), &work);
+
+    let names: Vec<_> = composed.parts.iter().map(|part| part.name).collect();
+    assert_eq!(names, ["baseline", "default_skill", "project", "task"]);
+    let (whole, short) = task_without_request(&work).unwrap();
+    assert!(composed.system.contains(&whole) && whole.contains("Add a dark mode."));
+    assert!(short.contains("dark-mode") && !short.contains("Add a dark mode."), "{short}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ const SECRET: &str = "cyn_pm_0123456789abcdefghijklmnop";
 fn brain(provider: &ScriptedProvider, timeout: Duration) -> Brain {
     let egress = connect(&Endpoint::new(ProviderKind::OpenAi, provider.openai_url())).unwrap();
     let model: Arc<dyn Model> = Arc::new(EgressModel::new(egress, SecretString::from(SECRET)));
-    let options = BrainOptions { timeout, ..BrainOptions::default() };
+    let options = BrainOptions { longest: timeout, ..BrainOptions::default() };
     Brain::new(Some(model), options, "SYSTEM".to_owned())
 }
 
@@ -116,14 +116,15 @@ async fn answers_of_the_wrong_shape_are_repaired_once() {
 }
 
 /// What egress says where there is nobody to ask; its words may change.
-const NO_PROVIDER: &str = r#"{"error":{"message":"nobody","type":"x","code":"no_provider"}}"#;
+const NO_PROVIDER: &str =
+    "data: {\"error\":{\"message\":\"nobody\",\"type\":\"x\",\"code\":\"no_provider\"}}\n\n";
 
 #[tokio::test]
 async fn a_refusal_and_a_rejected_request_are_not_tried_again() {
     for (fault, reason) in [
         (Answer::refusal("I will not."), "declines to answer"),
         (Answer::status(400, "the context is too long"), "too long"),
-        (Answer::raw("application/json", NO_PROVIDER), "no model is configured"),
+        (Answer::raw("text/event-stream", NO_PROVIDER), "no model is configured"),
         (Answer::unauthorized("nobody"), "may not be asked"),
     ] {
         let provider = ScriptedProvider::start();

@@ -145,7 +145,7 @@ impl Chat {
         request: ChatRequest,
         said: &mut Said,
     ) -> Result<ChatCompletion, ChatError> {
-        let wait = self.options.wait;
+        let wait = self.options.whole;
         let (place, request) = self.begin(turn, request).await?;
         let answer = async {
             if turn.is_for_manager() {

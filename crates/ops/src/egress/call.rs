@@ -13,23 +13,34 @@ use sha2::{Digest, Sha256};
 
 use super::choose::Candidate;
 use super::decide::{Decision, decide, resource};
+use super::probe::Binding;
 use super::record::Record;
 use super::snapshot::Standing;
 use super::tariff::Tariff;
-use super::{Egress, EgressError, EgressStream, Inference, lanes, pieces, prices, scan};
+use super::{
+    Egress, EgressError, EgressStream, Inference, lanes, pieces, prices, scan, structured,
+};
 use crate::secrets::CleanRequest;
 
 /// A question, and who could answer it.
-struct Asked<'a> {
-    inference: &'a Inference,
-    request: CleanRequest,
+pub(super) struct Asked<'a> {
+    pub(super) inference: &'a Inference,
+    pub(super) request: CleanRequest,
     prompt_hash: String,
-    standing: Standing,
+    standing: Arc<Standing>,
     candidates: Vec<Candidate>,
 }
 
+impl Asked<'_> {
+    /// Another question of the same caller, decided by the same.
+    pub(super) fn about<'b>(&self, inference: &'b Inference, request: CleanRequest) -> Asked<'b> {
+        let (prompt_hash, standing) = (hash(&request), Arc::clone(&self.standing));
+        Asked { inference, request, prompt_hash, standing, candidates: vec![] }
+    }
+}
+
 /// The right to ask one provider, decided and counted.
-struct Ticket {
+pub(super) struct Ticket {
     record: Record,
     provider: String,
     lane: Arc<Lane>,
@@ -45,7 +56,7 @@ impl Egress {
         request: impl Into<CleanRequest>,
     ) -> Result<ChatCompletion, EgressError> {
         let asked = self.prepare(inference, request.into()).await?;
-        self.first(&asked, |ticket, request| self.send_whole(ticket, request)).await
+        self.first(&asked, |ticket, request, bound| self.send_whole(ticket, request, bound)).await
     }
 
     /// Asks a model for an answer in pieces. What fails before the first piece is an error here and
@@ -56,7 +67,7 @@ impl Egress {
         request: impl Into<CleanRequest>,
     ) -> Result<EgressStream, EgressError> {
         let asked = self.prepare(inference, request.into()).await?;
-        self.first(&asked, |ticket, request| self.send_pieces(ticket, request)).await
+        self.first(&asked, |ticket, request, bound| self.send_pieces(ticket, request, bound)).await
     }
 
     async fn prepare<'a>(
@@ -69,6 +80,7 @@ impl Egress {
         let given = inference.prompt_hash.as_ref();
         let prompt_hash =
             given.map_or_else(|| hash(&request), |hash| hash.chars().take(128).collect());
+        let standing = Arc::new(standing);
         Ok(Asked { inference, request, prompt_hash, standing, candidates })
     }
 
@@ -76,7 +88,7 @@ impl Egress {
     async fn first<T, F>(
         &self,
         asked: &Asked<'_>,
-        send: impl Fn(Ticket, ChatRequest) -> F,
+        send: impl Fn(Ticket, ChatRequest, Option<Binding>) -> F,
     ) -> Result<T, EgressError>
     where
         F: Future<Output = Result<T, EgressError>>,
@@ -84,7 +96,7 @@ impl Egress {
         let mut refused = None;
         let mut failed = None;
         for candidate in &asked.candidates {
-            let ticket = match self.admit(asked, candidate).await {
+            let mut ticket = match self.admit(asked, candidate).await {
                 Ok(ticket) => ticket,
                 Err(error) if error.is_about_the_provider() => {
                     refused.get_or_insert(error);
@@ -96,7 +108,12 @@ impl Egress {
             request.model = Some(candidate.model.clone());
             // What the caller notes for us is nobody else's business.
             request.metadata = None;
-            match send(ticket, request).await {
+            let binding = self.binding(asked, candidate).await;
+            if let Some(Binding { function, structure, .. }) = &binding {
+                structured::adapt(&mut request, function, *structure);
+                ticket.record.begins_now();
+            }
+            match send(ticket, request, binding).await {
                 Err(error) if error.is_about_the_provider() => {
                     let name = &candidate.provider.name;
                     tracing::warn!(provider = %name, %error, "provider {name} did not answer");
@@ -109,7 +126,11 @@ impl Egress {
     }
 
     /// Decides whether this candidate may be asked; refusals are on record.
-    async fn admit(&self, asked: &Asked<'_>, candidate: &Candidate) -> Result<Ticket, EgressError> {
+    pub(super) async fn admit(
+        &self,
+        asked: &Asked<'_>,
+        candidate: &Candidate,
+    ) -> Result<Ticket, EgressError> {
         let Asked { inference, standing, .. } = asked;
         let Candidate { provider, model } = candidate;
         let known = &standing.known;
@@ -141,7 +162,7 @@ impl Egress {
             }
         };
         decision.credential = credential;
-        let lane = match self.lanes.lane(provider) {
+        let lane = match self.lanes.lane(provider, &known.settings) {
             Ok(lane) => lane,
             Err(error) => {
                 let cause = lanes::unreachable(&error);
@@ -201,10 +222,11 @@ impl Egress {
         Ok(self.store.enter(vec![Entry::Decision(decision)]).await?)
     }
 
-    async fn send_whole(
+    pub(super) async fn send_whole(
         &self,
         ticket: Ticket,
         request: ChatRequest,
+        binding: Option<Binding>,
     ) -> Result<ChatCompletion, EgressError> {
         let Ticket { mut record, provider, lane, secret, decision } = ticket;
         record.asks_whole();
@@ -214,6 +236,11 @@ impl Egress {
         match answer {
             Ok(mut answer) => {
                 record.hear(&answer);
+                if let Some(Binding { function, model, .. }) = &binding
+                    && !structured::restore(&mut answer, function)
+                {
+                    self.structures.forget(model);
+                }
                 scan::clean_completion(&mut answer);
                 record.finish(InferenceOutcome::Success, None).await?;
                 Ok(answer)
@@ -226,6 +253,7 @@ impl Egress {
         &self,
         ticket: Ticket,
         mut request: ChatRequest,
+        binding: Option<Binding>,
     ) -> Result<EgressStream, EgressError> {
         let Ticket { mut record, provider, lane, secret, decision } = ticket;
         record.asks_pieces();
@@ -238,7 +266,16 @@ impl Egress {
             tokio::join!(self.note(decision), lane.stream(&request, secret.as_ref()));
         noted?;
         match begun {
-            Ok(chunks) => Ok(pieces::pieces(chunks, record, provider, wants_usage)),
+            Ok(chunks) => {
+                let chunks = match binding {
+                    Some(Binding { function, model, .. }) => {
+                        let structures = Arc::clone(&self.structures);
+                        structured::restored(chunks, function, move || structures.forget(&model))
+                    }
+                    None => chunks,
+                };
+                Ok(pieces::pieces(chunks, record, provider, wants_usage))
+            }
             Err(cause) => Err(failed(record, provider, cause).await?),
         }
     }

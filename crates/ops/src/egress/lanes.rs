@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use cynode_domain::model::ProviderKind;
 use cynode_llm::lane::{Lane, LaneOptions};
-use cynode_llm::{BadEndpoint, Endpoint, Key, Provider as _, ProviderError};
+use cynode_llm::{BadEndpoint, Endpoint, Key, Limits, Provider as _, ProviderError};
 use cynode_store::ModelProvider;
 use tokio::time::Instant;
+
+use super::timeouts::{self, Settings};
 
 /// How long the list of a provider is believed.
 const LIST_LIFE: Duration = Duration::from_mins(1);
@@ -42,12 +44,14 @@ struct Way {
     kind: ProviderKind,
     base_url: String,
     concurrency: u32,
+    limits: Limits,
 }
 
 impl Way {
-    fn of(row: &ModelProvider) -> Self {
+    fn of(row: &ModelProvider, settings: &Settings) -> Self {
         let (name, base_url) = (row.name.clone(), row.base_url.clone());
-        Self { name, kind: row.kind, base_url, concurrency: row.concurrency }
+        let limits = timeouts::limits(row, settings);
+        Self { name, kind: row.kind, base_url, concurrency: row.concurrency, limits }
     }
 }
 
@@ -110,24 +114,34 @@ impl Lanes {
     }
 
     /// The lane to a provider; a new one if it is reached in another way than before.
-    pub(super) fn lane(&self, row: &ModelProvider) -> Result<Arc<Lane>, BadEndpoint> {
-        self.open(row, Instant::now()).map(|(lane, _)| lane)
+    pub(super) fn lane(
+        &self,
+        row: &ModelProvider,
+        settings: &Settings,
+    ) -> Result<Arc<Lane>, BadEndpoint> {
+        self.open(row, settings, Instant::now()).map(|(lane, _)| lane)
     }
 
     fn open(
         &self,
         row: &ModelProvider,
+        settings: &Settings,
         now: Instant,
     ) -> Result<(Arc<Lane>, Arc<tokio::sync::Mutex<List>>), BadEndpoint> {
-        let way = Way::of(row);
+        let way = Way::of(row, settings);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = open.get_mut(&way) {
             known.used_at = now;
             return Ok((Arc::clone(&known.lane), Arc::clone(&known.list)));
         }
-        let provider = cynode_llm::connect(&Endpoint::new(row.kind, &row.base_url))?;
+        let limits = way.limits.clone();
+        let usual = LaneOptions::default();
+        // Whoever waits for its turn waits for the prompts of others to be read.
+        let turn = if row.is_local { limits.begin } else { usual.turn };
+        let endpoint = Endpoint { limits, ..Endpoint::new(row.kind, &row.base_url) };
+        let provider = cynode_llm::connect(&endpoint)?;
         let concurrency = row.concurrency as usize;
-        let options = LaneOptions { concurrency, ..LaneOptions::default() };
+        let options = LaneOptions { concurrency, turn, ..usual };
         let (lane, list) = (Arc::new(Lane::new(provider, options)), Arc::default());
         open.retain(|old, known| old.name != way.name || now - known.used_at < IDLE);
         let made = Open { lane: Arc::clone(&lane), list: Arc::clone(&list), used_at: now };
@@ -139,17 +153,19 @@ impl Lanes {
     pub(super) async fn models(
         &self,
         row: &ModelProvider,
+        settings: &Settings,
         secret: Option<&Key>,
     ) -> Result<Vec<String>, ProviderError> {
         if !row.models.is_empty() {
             return Ok(row.models.clone());
         }
-        let (_, list) = self.open(row, Instant::now()).map_err(|error| unreachable(&error))?;
+        let (_, list) =
+            self.open(row, settings, Instant::now()).map_err(|error| unreachable(&error))?;
         let mut list = list.lock().await;
         if let Some(told) = list.told(Instant::now()) {
             return told;
         }
-        let answer = self.ask(row, secret).await;
+        let answer = self.ask(row, settings, secret).await;
         list.learn(answer, Instant::now())
     }
 
@@ -157,9 +173,10 @@ impl Lanes {
     pub(super) async fn ask(
         &self,
         row: &ModelProvider,
+        settings: &Settings,
         secret: Option<&Key>,
     ) -> Result<Vec<String>, ProviderError> {
-        let lane = self.lane(row).map_err(|error| unreachable(&error))?;
+        let lane = self.lane(row, settings).map_err(|error| unreachable(&error))?;
         let asked = tokio::time::timeout(self.patience, lane.models(secret)).await;
         let phase = cynode_llm::Phase::Finish;
         let mut list = asked.unwrap_or(Err(ProviderError::Timeout { phase }))?;

@@ -104,7 +104,7 @@ impl Egress {
             let who = standing.who(inference);
             let secret = self.credentials.pick(&known.credentials, &row.name, who);
             let secret = secret.ok().flatten().map(|(_, secret)| secret);
-            (row, self.lanes.models(row, secret.as_ref()).await)
+            (row, self.lanes.models(row, &known.settings, secret.as_ref()).await)
         }))
         .await
     }

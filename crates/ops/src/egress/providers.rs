@@ -143,7 +143,7 @@ impl Egress {
         let secret = self.credentials.pick(&known.credentials, name, (caller.user, &[]));
         let secret = secret.map_err(EgressError::Credential)?.map(|(_, secret)| secret);
         let began = Instant::now();
-        let asked = self.lanes.ask(row, secret.as_ref()).await;
+        let asked = self.lanes.ask(row, &known.settings, secret.as_ref()).await;
         let latency_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
         Ok(match asked {
             Ok(models) => {

@@ -93,6 +93,11 @@ impl Record {
         Some(InferenceCall { cost_micro_usd, is_estimate: true, outcome, ..self.call.clone()? })
     }
 
+    /// What came before, such as a probe of the model, does not count as this call's time.
+    pub(super) fn begins_now(&mut self) {
+        self.began = Instant::now();
+    }
+
     /// The question is sent; the answer comes whole.
     pub(super) fn asks_whole(&mut self) {
         self.heard = Heard::Unheard;

@@ -22,6 +22,8 @@ const TRIES: u32 = 3;
 const BACKOFF: Duration = Duration::from_millis(100);
 /// How long a handoff waits for room, as a part of its own time.
 const ROOM_PART: u32 = 4;
+/// The longest time that a handoff waits for room.
+const ROOM_WITHIN: Duration = Duration::from_secs(30);
 /// How long the choice of a node may take, unless the options say otherwise.
 pub(crate) const PLACE_WITHIN: Duration = Duration::from_secs(2);
 /// When to ask again where all room is taken.
@@ -142,7 +144,7 @@ impl Handoffs {
         if !self.manager.is_configured() {
             return Err(HandoffError::Away("none is configured".to_owned()));
         }
-        let room = self.take_room(within / ROOM_PART).await?;
+        let room = self.take_room((within / ROOM_PART).min(ROOM_WITHIN)).await?;
         let prepared = self.prepare(subject, AgentRole::ProjectManager, within).await?;
         Ok(Open::new(self.clone(), (kind, subject.clone()), prepared, Some(room)))
     }

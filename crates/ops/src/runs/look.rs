@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::{RunError, Runs, find};
 use crate::paging::PageRequest;
+use crate::workflow::WAITS_FOR_PLAN;
 use crate::{Caller, projects, tasks};
 
 impl Runs {
@@ -153,6 +154,9 @@ pub(super) fn question_view(asked: Asked) -> QuestionView {
 fn waits_for(run: &StandingRun) -> Option<String> {
     match run.state {
         RunState::Queued => Some(match &run.put_down {
+            Some((reason, _)) if reason == WAITS_FOR_PLAN => {
+                "a plan of the project manager".to_owned()
+            }
             Some((reason, _)) => format!("a runner that can go on; the last could not: {reason}"),
             None => "a free runner".to_owned(),
         }),

@@ -76,6 +76,11 @@ where
         None
     }
 
+    /// Whether an answer with such a key is being made.
+    pub(super) fn is_making(&self, of: impl Fn(&K) -> bool) -> bool {
+        self.lock().iter().any(|(key, making)| making.answer.is_none() && of(key))
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Making<V>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }

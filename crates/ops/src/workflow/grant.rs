@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::plan::{Planner, WAIT_MS, WAITS_FOR_PLAN};
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, lease_ms, task_of};
 use crate::signals::Topic;
 use crate::tasks::{self, event};
@@ -139,7 +140,10 @@ impl Workflow {
     /// Gives a task up, so that another runner takes it: at once, or after a while if this one
     /// could not go on.
     pub async fn release(&self, request: ReleaseLease) -> Result<(), WorkflowError> {
-        self.store.write(move |tx| Box::pin(async move { release(tx, &request).await })).await?;
+        let planner = self.planner.clone();
+        self.store
+            .write(move |tx| Box::pin(async move { release(tx, &request, planner.as_ref()).await }))
+            .await?;
         self.signals.send(Topic::Runs);
         Ok(())
     }
@@ -181,12 +185,24 @@ async fn start(
     }
 }
 
-async fn release(tx: &mut Tx, request: &ReleaseLease) -> Result<(), WorkflowError> {
+async fn release(
+    tx: &mut Tx,
+    request: &ReleaseLease,
+    planner: Option<&Planner>,
+) -> Result<(), WorkflowError> {
     let hold = request.hold;
     if let Some(reason) = &request.reason
         && let Some(task) = tx.task_lock(hold.task_id).await?
         && let Ok(lease) = tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await?
     {
+        if request.is_waiting {
+            // What it waits for may have come meanwhile: then nobody would wake it.
+            if planner.is_some_and(|planner| planner.is_planning(lease.run)) {
+                tx.run_put_down(lease.run, WAITS_FOR_PLAN, None, WAIT_MS).await?;
+            }
+            tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
+            return Ok(());
+        }
         let fit = fit(reason, MAX_REASON_CHARS);
         tx.run_put_down(lease.run, &fit, request.graph_version, PUT_DOWN_MS).await?;
         let data = json!({ "reason": fit, "graph_version": request.graph_version });

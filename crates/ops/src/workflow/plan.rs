@@ -3,14 +3,19 @@
 //! The plan is made beside the request that asks for it, so that a runner may ask again and get the
 //! same one. It is kept here for a while only: what counts is the effect that the runner records.
 //! Whatever goes wrong leads to [`PlanningView::NoPlanner`], and a person is asked.
+//!
+//! A plan may take as long as a handoff may. A run whose plan takes longer than one request gives its lease back and is
+//! left alone while the plan is made ([`Planner::wait_longer`]); the plan is journalled as the effect that the runner
+//! would record, and wakes the run. If this orchestrator dies, the run is taken again soon and planned anew.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_domain::ids::RunId;
+use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_store::{Fenced, Tx, UserStore, WorkflowStore};
+use cynode_store::{Effect, Fenced, Store, Tx, UserStore, WorkflowStore};
 use cynode_wire::handoff::{DecisionRecord, PlanHandoff, PlanOutcome};
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
 use tokio::time::Instant;
@@ -26,23 +31,100 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How much people may say about one request.
 const MAX_SAID: usize = 8;
 
+/// Why a run is left alone whose plan is being made.
+pub(crate) const WAITS_FOR_PLAN: &str = "it waits for a plan of the project manager";
+/// How long it is left alone at a time.
+pub(super) const WAIT_MS: u32 = 60_000;
+/// How often that is prolonged.
+const PROLONG_EVERY: Duration = Duration::from_secs(20);
+/// The node that plans, as its effects are named.
+const NODE: &str = "plan_steps";
+
 /// Which plan is meant: that of a run, after so many answers of people.
 type Key = (RunId, usize);
 
 /// Who plans prose.
 #[derive(Clone)]
 pub(crate) struct Planner {
+    store: Store,
+    signals: Signals,
     handoffs: Handoffs,
     plans: Beside<Key, PlanningView>,
 }
 
 impl Planner {
-    pub(crate) fn new(handoffs: Handoffs, signals: Signals) -> Self {
-        Self { handoffs, plans: Beside::new(signals) }
+    pub(crate) fn new(store: Store, handoffs: Handoffs, signals: Signals) -> Self {
+        Self { store, signals: signals.clone(), handoffs, plans: Beside::new(signals) }
     }
 
-    async fn make(self, asked: Asked) -> PlanningView {
-        let Asked { subject, body } = asked;
+    /// Whether a plan of this run is being made here.
+    pub(super) fn is_planning(&self, run: RunId) -> bool {
+        self.plans.is_making(|(of, _)| *of == run)
+    }
+
+    /// Makes a plan, while its run is left alone.
+    async fn make(self, run: RunId, asked: Asked) -> PlanningView {
+        let place = asked.place.clone();
+        let mut planning = pin!(self.hand_over(asked));
+        let view = loop {
+            tokio::select! {
+                view = &mut planning => break view,
+                () = tokio::time::sleep(PROLONG_EVERY) => {
+                    if !self.wait_longer(run).await {
+                        return PlanningView::NoPlanner { reason: "The run has ended".to_owned() };
+                    }
+                }
+            }
+        };
+        if let Err(error) = self.keep(run, place, &view).await {
+            // The runner asks again, and is told what is kept in memory.
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(run.id = %run, error, "a plan could not be journalled");
+        }
+        view
+    }
+
+    /// Leaves the run alone for a while longer. Gives whether anybody still needs its plan.
+    async fn wait_longer(&self, run: RunId) -> bool {
+        let prolonged = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let longer = tx.run_wait_longer(run, WAITS_FOR_PLAN, WAIT_MS).await;
+                    longer.map_err(WorkflowError::from)
+                })
+            })
+            .await;
+        prolonged.unwrap_or(true)
+    }
+
+    /// Journals a plan as the runner would, so that it survives this process, and wakes the run.
+    async fn keep(
+        &self,
+        run: RunId,
+        place: EffectPlace,
+        view: &PlanningView,
+    ) -> Result<(), WorkflowError> {
+        let is_answer = matches!(view, PlanningView::Planned { .. } | PlanningView::Ask { .. });
+        let answer = serde_json::to_value(view).ok().filter(|_| is_answer);
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let EffectPlace { task, sequence, key } = place;
+                    let has_moved = tx.checkpoint_position(task).await? + 1 != sequence;
+                    if let Some(answer) = answer.filter(|_| !has_moved) {
+                        tx.effect_record(run, sequence, &Effect { key, answer }).await?;
+                    }
+                    Ok::<_, WorkflowError>(tx.run_wake(run).await?)
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Runs);
+        Ok(())
+    }
+
+    async fn hand_over(&self, asked: Asked) -> PlanningView {
+        let Asked { subject, body, .. } = asked;
         let owed = body.expected_outputs.clone();
         let task = subject.task;
         let answer = patiently(|| self.handoffs.plan(&subject, body.clone())).await;
@@ -68,6 +150,15 @@ impl Planner {
 struct Asked {
     subject: Subject,
     body: PlanHandoff,
+    place: EffectPlace,
+}
+
+/// Where the runner journals the plan.
+#[derive(Debug, Clone)]
+struct EffectPlace {
+    task: TaskId,
+    sequence: i64,
+    key: String,
 }
 
 impl Workflow {
@@ -88,7 +179,7 @@ impl Workflow {
             let wanted = Arc::clone(&request);
             let asked = self.store.read(move |tx| Box::pin(look(tx, wanted))).await?;
             let Some(run) = asked.subject.run else { return Err(Fenced.into()) };
-            let making = planner.clone().make(asked);
+            let making = planner.clone().make(run, asked);
             if let Some(view) = planner.plans.progress((run, request.said.len()), making) {
                 return Ok(view);
             }
@@ -115,7 +206,13 @@ async fn look(tx: &mut Tx, request: Arc<PlanRun>) -> Result<Asked, WorkflowError
     let said = request.said.iter().map(|text| format!("\n\nAsked about it, the user said: {text}"));
     let prompt = std::iter::once(task.prompt).chain(said).collect();
     let expected_outputs = task.options.expected_outputs;
-    Ok(Asked { subject, body: PlanHandoff { prompt, expected_outputs } })
+    let sequence = tx.checkpoint_position(task.id).await? + 1;
+    let round = match request.said.len() {
+        0 => "plan".to_owned(),
+        said => format!("plan/{said}"),
+    };
+    let place = EffectPlace { task: task.id, sequence, key: format!("{sequence}/{NODE}/{round}") };
+    Ok(Asked { subject, body: PlanHandoff { prompt, expected_outputs }, place })
 }
 
 /// The owner of a task, as whom agents act for it: never with an administrator's powers.

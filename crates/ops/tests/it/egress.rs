@@ -7,6 +7,7 @@ mod groups;
 mod lifecycle;
 mod money;
 mod streams;
+mod structured;
 mod world;
 
 /// Makes each function a test on either engine.
@@ -60,6 +61,12 @@ on_both_engines! {
         models_are_listed_for_those_who_may_use_them,
         calls_are_shown_to_those_whose_they_are_with_their_sums,
         providers_are_checked_tried_and_managed_by_administrators_alone,
+    }
+    structured {
+        a_forced_function_reaches_each_model_in_the_form_that_it_honours,
+        a_probe_is_on_record_like_any_call_and_repeated_when_the_provider_changes,
+        a_model_that_stops_answering_as_it_was_made_to_is_probed_again,
+        a_model_that_cannot_be_probed_is_asked_as_the_caller_said_and_probed_later,
     }
     groups {
         a_groups_rule_and_credential_count_while_the_user_is_in_it,

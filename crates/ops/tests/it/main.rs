@@ -17,6 +17,7 @@ mod handoff;
 mod inbox;
 mod messages;
 mod placement;
+mod planning;
 mod preferences;
 mod questions;
 mod registry;

@@ -113,7 +113,7 @@ async fn answer(
     body: &[u8],
 ) -> Response<Body> {
     let body = note(&state, uri, headers, body);
-    let answer = state.answer(&body.text);
+    let answer = state.answer(&body);
     reply(state, wire, &body.body, answer).await
 }
 

@@ -90,6 +90,9 @@ pub enum Stopped {
     /// Somebody must answer a question first; it stands at a checkpoint.
     #[error("somebody must answer first")]
     Asks(Box<Ask>),
+    /// What a node needs is being made elsewhere; it stands at a checkpoint.
+    #[error("it waits for {0}")]
+    Waits(String),
     /// The journal does not take its records.
     #[error("{0}")]
     Rejected(String),
@@ -168,6 +171,7 @@ fn fail<S: Send + Sync + 'static>(
     match error {
         NodeError::Cancelled => Err(Stopped::Cancelled),
         NodeError::LeaseLost => Err(Stopped::LeaseLost),
+        NodeError::Waits(what) => Err(Stopped::Waits(what)),
         NodeError::Asks(ask) => Err(Stopped::Asks(ask)),
         NodeError::Transient(reason) | NodeError::BadOutput(reason) | NodeError::Denied(reason) => {
             tracing::warn!(node, %reason, "{node} failed for good: {reason}");

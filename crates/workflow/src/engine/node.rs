@@ -52,6 +52,10 @@ pub enum NodeError {
     /// Another attempt cannot help: the workflow fails.
     #[error("{0}")]
     Denied(String),
+    /// What it needs is being made elsewhere and takes a while: the run waits without a runner, and the node is entered
+    /// again.
+    #[error("waits for {0}")]
+    Waits(String),
     /// Somebody must answer first: the run waits without a runner, and the node is entered again.
     #[error("somebody must answer first")]
     Asks(Box<Ask>),
@@ -82,6 +86,8 @@ pub enum ErrorClass {
     BadOutput,
     /// The run fails at once.
     Denied,
+    /// The run waits for what is being made elsewhere, without a runner.
+    Waits,
     /// The run waits for an answer, without a runner.
     Asks,
 }
@@ -95,6 +101,7 @@ impl NodeError {
             Self::Transient(_) => ErrorClass::Transient,
             Self::BadOutput(_) => ErrorClass::BadOutput,
             Self::Denied(_) => ErrorClass::Denied,
+            Self::Waits(_) => ErrorClass::Waits,
             Self::Asks(_) => ErrorClass::Asks,
         }
     }
@@ -106,7 +113,7 @@ impl ErrorClass {
         match self {
             Self::Transient => Some(backoff.delay(failures)),
             Self::BadOutput => Some(backoff.delay(1)),
-            Self::Cancelled | Self::LeaseLost | Self::Denied | Self::Asks => None,
+            Self::Cancelled | Self::LeaseLost | Self::Denied | Self::Waits | Self::Asks => None,
         }
     }
 }

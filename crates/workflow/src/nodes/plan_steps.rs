@@ -67,14 +67,13 @@ impl PlanSteps {
         }
     }
 
-    /// What the planner says. It is recorded, so that a node that is entered again does not ask twice.
+    /// What the planner says. It is recorded, so that a node that is entered again does not ask twice. A plan that takes
+    /// longer than one look is waited for without a runner and a lease.
     async fn draft(&self, cx: &mut NodeCx<'_>, said: &[String]) -> Result<PlanningView, NodeError> {
-        let (key, life) = (round("plan", said), cx.life());
-        cx.effect(&key, async {
-            loop {
-                let view = self.0.plan(said).await?;
-                let PlanningView::Waiting { waiting_for } = &view else { return Ok(view) };
-                life.waits_for(waiting_for);
+        cx.effect(&round("plan", said), async {
+            match self.0.plan(said).await? {
+                PlanningView::Waiting { waiting_for } => Err(NodeError::Waits(waiting_for)),
+                view => Ok(view),
             }
         })
         .await

@@ -33,6 +33,8 @@ enum Lease {
     Release,
     /// This runner cannot go on: another may, that knows the version of the graph.
     PutDown { reason: String, needs: Option<u32> },
+    /// The run waits for what the orchestrator is having made.
+    Wait { what: String },
 }
 
 /// Why a run is driven no further by this process.
@@ -80,8 +82,14 @@ impl<W: Workflow> Run<W> {
             Lease::Leave => {}
             Lease::Release => self.release(ReleaseLease::of(hold)).await,
             Lease::PutDown { reason, needs } => {
-                let release = ReleaseLease { hold, reason: Some(reason), graph_version: needs };
+                let reason = Some(reason);
+                let release =
+                    ReleaseLease { reason, graph_version: needs, ..ReleaseLease::of(hold) };
                 self.release(release).await;
+            }
+            Lease::Wait { what } => {
+                let (reason, is_waiting) = (Some(format!("it waits for {what}")), true);
+                self.release(ReleaseLease { reason, is_waiting, ..ReleaseLease::of(hold) }).await;
             }
         }
     }
@@ -126,6 +134,11 @@ impl<W: Workflow> Run<W> {
                 tracing::info!(task.id = %task, node, "run of task {task} waits: {node} asks");
                 count("asks");
                 Lease::Leave
+            }
+            Err(Halt::Stopped(Stopped::Waits(what))) => {
+                tracing::info!(task.id = %task, "run of task {task} waits for {what}");
+                count("waits");
+                Lease::Wait { what }
             }
             Err(Halt::Unresumable(error)) => {
                 let cause = std::error::Error::source(&error);

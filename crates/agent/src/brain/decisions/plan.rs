@@ -82,21 +82,28 @@ impl Decision for PlanSteps {
     fn schema() -> Value {
         object(&json!({
             "commands": texts("Command lines for /bin/sh, run in order in one empty workspace without network; empty if something must be known first.", MAX_COMMANDS),
-            "assumptions": texts("What you took for granted.", 20),
+            "assumptions": texts("What you took for granted, in few words; mostly nothing.", 20),
             "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
         }))
     }
 
     fn prompt(&self) -> String {
         let request = untrusted::quote("request", &self.request, 24 * 1024);
-        let criteria = untrusted::quote("criteria", &self.criteria.join("\n"), 8 * 1024);
-        let outputs = untrusted::quote("files owed", &self.expected_outputs.join("\n"), 2 * 1024);
+        let listed = |about: &str, name: &str, lines: &[String]| match lines {
+            [] => String::new(),
+            lines => {
+                format!("\n\n{about}:\n{}", untrusted::quote(name, &lines.join("\n"), 8 * 1024))
+            }
+        };
+        let criteria = listed("What must be true of the result", "criteria", &self.criteria);
+        let outputs = "Files that must be left in $CYNODE_ARTIFACTS_DIR";
+        let outputs = listed(outputs, "files owed", &self.expected_outputs);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
             "Plan the commands that carry out this request in a sandbox: an empty workspace, no \
-             network, the usual programs of a Linux system. Ask instead of guessing what is \
-             wanted.\n\n{request}\n\nWhat must be true of the result:\n{criteria}\n\nFiles that must be \
-             left in $CYNODE_ARTIFACTS_DIR:\n{outputs}{background}"
+             network, the usual programs of a Linux system. Use few commands, each of which leaves something that can \
+             be checked, and never hide a failure. Ask instead of guessing what is \
+             wanted.\n\n{request}{criteria}{outputs}{background}"
         )
     }
 

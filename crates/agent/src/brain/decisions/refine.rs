@@ -72,12 +72,25 @@ impl RefineCriteria {
     /// The criteria of the task with what was decided: sharper ones first, then what is new.
     pub fn with(&self, refined: &Refined) -> Vec<Criterion> {
         let mut all = sharpened(&self.criteria);
-        for added in refined.add.iter().map(AddedCheck::criterion) {
+        for added in refined.add.iter().map(|added| self.checked_where_it_is(added.criterion())) {
             if !all.contains(&added) {
                 all.push(added);
             }
         }
         all
+    }
+
+    /// A file that no command hands over as an artifact is looked for in the workspace: a small model does not tell
+    /// them apart, and the check would fail although the file was written.
+    fn checked_where_it_is(&self, criterion: Criterion) -> Criterion {
+        let hands_over = |command: &String| command.contains("CYNODE_ARTIFACTS_DIR");
+        match criterion {
+            Criterion::FileExists { path } if !self.commands.iter().any(hands_over) => {
+                let path = path.replace('\'', "'\\''");
+                Criterion::CommandSucceeds { command: format!("test -e '{path}'") }
+            }
+            criterion => criterion,
+        }
     }
 
     fn nothing(reason: &str) -> Ruling<Refined> {
@@ -108,7 +121,10 @@ impl Decision for RefineCriteria {
         let request = untrusted::quote("request", &self.request, 16 * 1024);
         let criteria: Vec<String> =
             sharpened(&self.criteria).iter().map(ToString::to_string).collect();
-        let criteria = untrusted::quote("criteria", &criteria.join("\n"), 8 * 1024);
+        let criteria = match &*criteria {
+            [] => "nothing".to_owned(),
+            criteria => untrusted::quote("criteria", &criteria.join("\n"), 8 * 1024),
+        };
         let commands = untrusted::quote("commands", &self.commands.join("\n"), 8 * 1024);
         format!(
             "Which checks would show that this request was carried out? Add checks for what the \
@@ -178,6 +194,22 @@ mod tests {
         assert_eq!(both.by_rule(), None);
         assert_eq!(both.with(&both.fallback().answer), [file, both.criteria[1].clone()]);
         assert_eq!(refinement(&[]).by_rule(), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_artifact_is_looked_for_in_the_workspace() {
+        let check = AddedCheck { kind: CheckKind::FileExists, value: "numbers.txt".to_owned() };
+        let refined = Refined { add: vec![check], reason: "r".to_owned() };
+        let with = |command: &str| {
+            let commands = vec![command.to_owned()];
+            RefineCriteria { commands, criteria: vec![], ..refinement(&[]) }.with(&refined)
+        };
+
+        let command = "test -e 'numbers.txt'".to_owned();
+        assert_eq!(with("seq 1 10 > numbers.txt"), [Criterion::CommandSucceeds { command }]);
+        let path = "numbers.txt".to_owned();
+        let hands_over = with("seq 1 10 > $CYNODE_ARTIFACTS_DIR/numbers.txt");
+        assert_eq!(hands_over, [Criterion::FileExists { path }]);
     }
 
     #[test]

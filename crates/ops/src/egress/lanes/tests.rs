@@ -25,15 +25,15 @@ fn row(base_url: &str) -> ModelProvider {
 
 #[test]
 fn whoever_knows_a_provider_as_it_was_takes_nobody_s_lane_away() {
-    let (lanes, now) = (Lanes::default(), Instant::now());
+    let (lanes, now, none) = (Lanes::default(), Instant::now(), Settings::new());
     let (old, new) = (row("http://127.0.0.1:1"), row("http://127.0.0.1:2"));
-    let (first, second) = (lanes.lane(&old).unwrap(), lanes.lane(&new).unwrap());
+    let (first, second) = (lanes.lane(&old, &none).unwrap(), lanes.lane(&new, &none).unwrap());
     let dearer = ModelProvider { prices: json!({ "m": 1 }), version: 2, ..new.clone() };
 
-    assert!(Arc::ptr_eq(&first, &lanes.lane(&old).unwrap()));
-    assert!(Arc::ptr_eq(&second, &lanes.lane(&new).unwrap()));
-    assert!(Arc::ptr_eq(&second, &lanes.lane(&dearer).unwrap()));
-    lanes.open(&row("http://127.0.0.1:3"), now + 2 * IDLE).unwrap();
+    assert!(Arc::ptr_eq(&first, &lanes.lane(&old, &none).unwrap()));
+    assert!(Arc::ptr_eq(&second, &lanes.lane(&new, &none).unwrap()));
+    assert!(Arc::ptr_eq(&second, &lanes.lane(&dearer, &none).unwrap()));
+    lanes.open(&row("http://127.0.0.1:3"), &none, now + 2 * IDLE).unwrap();
     assert_eq!(lanes.open.lock().unwrap().len(), 1, "those that nobody uses are gone");
 }
 

@@ -83,7 +83,8 @@ async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
 
 async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
     for model in [MODEL, MANAGER_MODEL] {
-        let options = ChatOptions { wait: Duration::from_millis(500), ..ChatOptions::default() };
+        let soon = Duration::from_millis(500);
+        let options = ChatOptions { wait: soon, whole: soon, ..ChatOptions::default() };
         let world = ChatWorld::with(Manner::Hang, options).await;
 
         let late = world.ask(model, "hello").await.unwrap_err();

@@ -249,7 +249,7 @@ impl Life<'_> {
             Act::Release { .. } => self.release(grant, ReleaseLease::of(hold)).await,
             Act::PutDown { .. } => {
                 let reason = Some("the oven is cold".to_owned());
-                let body = ReleaseLease { hold, reason, graph_version: None };
+                let body = ReleaseLease { reason, ..ReleaseLease::of(hold) };
                 self.release(grant, body).await;
                 if may_write {
                     self.leave_alone(task).await;

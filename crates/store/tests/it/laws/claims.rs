@@ -89,6 +89,27 @@ pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_whi
     assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
 }
 
+pub(crate) async fn a_run_that_waits_is_left_alone_for_as_long_as_it_is_said_and_woken_at_once(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+    let lease = world.claim(claim(1, MINUTE)).await[0].lease;
+    change!(world.store, tx => {
+        tx.run_put_down(run.id, "it waits", None, 0).await?;
+        tx.lease_release(lease.task, lease.id, lease.epoch).await
+    });
+
+    assert!(change!(world.store, tx => tx.run_wait_longer(run.id, "it waits", MINUTE).await));
+    assert!(world.claim(claim(1, MINUTE)).await.is_empty());
+    change!(world.store, tx => tx.run_wake(run.id).await);
+
+    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+    assert_eq!(world.claim(claim(1, MINUTE)).await.len(), 1);
+    change!(world.store, tx => tx.run_wait_longer(run.id, "another reason", MINUTE).await);
+    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+}
+
 pub(crate) async fn a_run_made_with_open_dependencies_waits_until_it_is_let_go(store: Store) {
     let world = World::new(store).await;
     let (first, second) = (world.task("a").await, world.task("b").await);

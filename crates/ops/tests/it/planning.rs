@@ -1,0 +1,126 @@
+//! Plans that take long: the run holds no lease meanwhile, and goes on when the plan is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::HolderId;
+use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_ops::{Signals, Workflow};
+use cynode_wire::handoff::HandoffKind;
+use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_wire::workflow::{ClaimRun, GrantView, GraphVersions, Hold, ReleaseLease, StartRun};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is_there,
+    a_plan_that_came_while_the_lease_was_given_back_is_not_missed,
+}
+
+/// Plans when it is let.
+struct Slow(Semaphore);
+
+#[async_trait]
+impl ProjectManager for Slow {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+        self.0.acquire().await.unwrap().forget();
+        let step =
+            json!({ "action": { "kind": "command", "line": "true" }, "expected_outputs": [] });
+        let outcome = json!({ "kind": "planned", "steps": [step], "assumptions": [] });
+        Ok(json!({ "outcome": outcome, "decisions": [] }))
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("it does not talk".to_owned()))
+    }
+}
+
+struct Planning {
+    manager: Arc<Slow>,
+    workflow: Workflow,
+    hold: Hold,
+    _its: Catalogue,
+}
+
+const VERSIONS: Option<GraphVersions> = Some(GraphVersions { oldest: 1, newest: 1 });
+const LEASE_MS: Option<u32> = Some(3_600_000);
+
+impl Planning {
+    async fn new() -> Self {
+        let its = Catalogue::new().await;
+        let manager = Arc::new(Slow(Semaphore::new(0)));
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let of = (store.clone(), clock.clone(), signals.clone());
+        let handoffs = Handoffs::new(of, manager.clone(), HandoffOptions::default());
+        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let body = StartRun {
+            task_id: its.task.id,
+            holder_id: HolderId::generate(),
+            lease_ms: LEASE_MS,
+            graph_versions: VERSIONS,
+        };
+        let hold = workflow.start(&body).await.unwrap().hold;
+        Self { manager, workflow, hold, _its: its }
+    }
+
+    async fn plan(&self, hold: Hold, wait_ms: u32) -> PlanningView {
+        self.workflow.plan(PlanRun { hold, said: vec![], wait_ms }).await.unwrap()
+    }
+
+    /// Gives the lease back, as a runner does that was told to wait.
+    async fn wait(&self) {
+        let reason = Some("it waits for a plan of the project manager".to_owned());
+        let body = ReleaseLease { reason, is_waiting: true, ..ReleaseLease::of(self.hold) };
+        self.workflow.release(body).await.unwrap();
+    }
+
+    async fn claim(&self, wait_ms: u32) -> Option<GrantView> {
+        let body = json!({
+            "holder_id": HolderId::generate(), "lease_ms": LEASE_MS, "wait_ms": wait_ms,
+            "graph_versions": VERSIONS,
+        });
+        let body: ClaimRun = serde_json::from_value(body).unwrap();
+        self.workflow.claim(&body).await.unwrap().grant
+    }
+}
+
+async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is_there() {
+    let planning = Planning::new().await;
+    let view = planning.plan(planning.hold, 0).await;
+    assert!(matches!(view, PlanningView::Waiting { .. }), "{view:?}");
+
+    planning.wait().await;
+    assert!(planning.claim(0).await.is_none(), "nobody drives a run whose plan is being made");
+    planning.manager.0.add_permits(1);
+    let grant = planning.claim(30_000).await.expect("the plan wakes the run");
+
+    let [effect] = &grant.effects[..] else { panic!("{:?}", grant.effects) };
+    assert_eq!(
+        (effect.key.as_str(), &effect.answer["status"]),
+        ("1/plan_steps/plan", &json!("planned"))
+    );
+    assert_eq!(effect.answer["steps"][0]["action"]["line"], "true");
+}
+
+async fn a_plan_that_came_while_the_lease_was_given_back_is_not_missed() {
+    let planning = Planning::new().await;
+    planning.plan(planning.hold, 0).await;
+    planning.manager.0.add_permits(1);
+    let view = planning.plan(planning.hold, 30_000).await;
+    assert!(matches!(view, PlanningView::Planned { .. }), "{view:?}");
+
+    // The runner did not hear of it in time.
+    planning.wait().await;
+
+    let grant = planning.claim(0).await.expect("it can be taken at once");
+    assert_eq!(grant.effects.len(), 1);
+}
