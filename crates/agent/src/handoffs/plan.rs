@@ -41,7 +41,7 @@ pub(crate) async fn plan(
         let background = load_background(&mut work, (&handoff.context, task), &body.prompt).await?;
         question.background = Some(background);
     }
-    let planned = work.think(&question).await?;
+    let planned = work.think(&question).await?.settled();
     let by_rule = work.decisions.last().is_some_and(|record| record.by == DecidedBy::Rule);
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;

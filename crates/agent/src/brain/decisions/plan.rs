@@ -71,6 +71,15 @@ impl Planned {
     fn commands(commands: Vec<String>, assumption: &str) -> Self {
         Self { commands, assumptions: vec![assumption.to_owned()], question: String::new() }
     }
+
+    /// The same plan; a question that came with commands is shown among what was taken for granted. Small models
+    /// fill every field.
+    pub(crate) fn settled(mut self) -> Self {
+        if !self.commands.is_empty() && !self.question.trim().is_empty() {
+            self.assumptions.push(format!("open: {}", std::mem::take(&mut self.question)));
+        }
+        self
+    }
 }
 
 impl Decision for PlanSteps {
@@ -128,14 +137,8 @@ impl Decision for PlanSteps {
                 "a plan has at most {most} commands; join those that belong together"
             ));
         }
-        let has_question = !answer.question.trim().is_empty();
-        match (answer.commands.is_empty(), has_question) {
-            (true, false) => {
-                Some("give commands, or say in question what must be known".to_owned())
-            }
-            (false, true) => Some("give commands or a question, not both".to_owned()),
-            (true, true) | (false, false) => None,
-        }
+        let says_nothing = answer.commands.is_empty() && answer.question.trim().is_empty();
+        says_nothing.then(|| "give commands, or say in question what must be known".to_owned())
     }
 
     fn summary(answer: &Planned) -> String {
@@ -143,5 +146,26 @@ impl Decision for PlanSteps {
             return format!("asks: {}", answer.question);
         }
         format!("{} commands", answer.commands.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_beside_commands_is_kept_among_the_assumptions() {
+        let answer = Planned {
+            commands: vec!["seq 1 10".to_owned()],
+            assumptions: vec![],
+            question: "What is the sum?".to_owned(),
+        };
+
+        let settled = answer.settled();
+
+        assert_eq!(settled.assumptions, ["open: What is the sum?"]);
+        assert_eq!((settled.commands.len(), settled.question.as_str()), (1, ""));
+        let asks = Planned { commands: vec![], question: "Which file?".to_owned(), ..settled };
+        assert_eq!(asks.clone().settled(), asks);
     }
 }
