@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use cynode_ops::agents::{AgentError, AgentTokens};
-use cynode_ops::audit::{AuditLog, CallRecord, CallTicket, Outcome};
+use cynode_ops::audit::{AuditLog, CallRecord, CallTicket, Outcome, RejectionSummary};
 use cynode_ops::runs::{RunError, Runs};
 use cynode_ops::tools::{Definition, ObservedTool, Registry, RegistryState};
 use cynode_ops::{ProjectError, Projects, TaskError, Tasks};
@@ -52,6 +52,10 @@ pub trait Backend: Send + Sync {
 
     /// Puts on record that a call was refused. When this returns, the record is durable.
     async fn deny(&self, call: CallRecord) -> Result<(), BackendError>;
+
+    /// Puts on record, in sum, requests that were rejected before there was a call. When this returns,
+    /// the record is durable.
+    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError>;
 }
 
 /// The operations of this process.
@@ -132,6 +136,10 @@ impl Backend for Operations {
 
     async fn deny(&self, call: CallRecord) -> Result<(), BackendError> {
         self.audit.deny(call).await.map_err(BackendError::new)
+    }
+
+    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError> {
+        self.audit.record_rejections(summaries).await.map_err(BackendError::new)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
+use cynode_ops::audit::RejectionSummary;
 use cynode_ops::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
@@ -19,6 +20,7 @@ use crate::backend::{Backend, BackendError, Operations};
 use crate::identity::{Identity, Remembered, TokenHash, hash};
 use crate::limits::Limits;
 use crate::options::GatewayOptions;
+use crate::rejections::{Reason, Rejections, peer};
 use crate::seams::Upstreams;
 use crate::sessions::Sessions;
 use crate::snapshot::Snapshot;
@@ -49,6 +51,8 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     /// How much may go on at once.
     pub(crate) limits: Limits,
+    /// Rejected requests that are not on record yet.
+    pub(crate) rejections: Rejections,
     /// Calls, which outlive the requests that asked for them.
     pub(crate) tasks: Tasks,
     /// Changes when the list of tools may have.
@@ -84,6 +88,7 @@ impl Gateway {
             builtins: tools::all().into_iter().map(|tool| (tool.name, tool)).collect(),
             sessions: Sessions::new(&parts.options),
             limits: Limits::new(&parts.options),
+            rejections: Rejections::default(),
             tasks: Tasks::new(),
             changed: watch::channel(0).0,
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
@@ -122,8 +127,17 @@ impl Gateway {
                 self.inner.upstreams.close(&ended.key()).await;
             }
             self.inner.limits.sweep();
+            let due = self.inner.rejections.take_due(self.inner.now());
+            self.inner.record_rejections(due).await;
             metrics::gauge!("cynode_mcp_sessions").set(as_gauge(self.inner.sessions.count()));
         }
+        self.flush_rejections().await;
+    }
+
+    /// Records the rejected requests that were counted so far, without waiting for their window to end.
+    pub async fn flush_rejections(&self) {
+        let counted = self.inner.rejections.take_all();
+        self.inner.record_rejections(counted).await;
     }
 }
 
@@ -141,6 +155,25 @@ impl Inner {
     /// The time.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.clock.now()
+    }
+
+    /// Counts a request that is rejected without a record of its own.
+    pub(crate) fn reject(&self, reason: Reason, who: Option<&Identity>) {
+        self.rejections.count(reason, peer(who), self.now());
+    }
+
+    async fn record_rejections(&self, counted: Vec<(Reason, RejectionSummary)>) {
+        if counted.is_empty() {
+            return;
+        }
+        let summaries = counted.iter().map(|(_, summary)| summary.clone()).collect();
+        if let Err(fault) = self.backend.reject(summaries).await {
+            warn!(
+                error = &fault as &dyn std::error::Error,
+                "rejected requests could not be recorded; they are kept for the next window"
+            );
+            self.rejections.put_back(counted);
+        }
     }
 
     /// Who presents this token, and what stands for the token from here on.

@@ -23,6 +23,7 @@ mod outbound;
 pub mod pipeline;
 mod protocol;
 mod recorded;
+mod rejections;
 mod relay;
 mod rpc;
 pub mod seams;

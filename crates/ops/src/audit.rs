@@ -6,12 +6,15 @@
 mod history;
 mod keep;
 mod look;
+mod rejections;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AuditCall, AuditCaller, AuditLane, AuditOutcome, Binding, Store};
+
+pub use rejections::RejectionSummary;
 
 use crate::BadCursor;
 

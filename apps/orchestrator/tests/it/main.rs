@@ -120,6 +120,7 @@ on_both_engines! {
     secrets {
         no_secret_that_agents_or_people_write_down_is_kept,
         what_an_agent_asks_a_model_holds_no_secret,
+        no_secret_of_a_command_is_in_an_event,
     }
     egress {
         providers_are_managed_and_tried_by_administrators_alone,
@@ -332,6 +333,7 @@ on_both_engines! {
     tool_calls {
         tools_are_listed_called_refused_and_put_on_record,
         the_record_of_calls_goes_on_in_one_chain_after_a_restart,
+        rejected_requests_are_on_record_in_sum,
     }
     token_bindings {
         a_token_is_bound_only_to_ids_of_its_user_that_belong_together,

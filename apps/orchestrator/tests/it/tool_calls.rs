@@ -10,7 +10,7 @@ use cynode_wire::agents::BindingView;
 use cynode_wire::audit::{AuditQuery, CallView};
 use serde_json::json;
 
-use crate::harness::Harness;
+use crate::harness::{Answer, Harness, eventually};
 use crate::mcp::Mcp;
 
 /// Every call on record, the newest first.
@@ -91,4 +91,31 @@ async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each()
     // A call with its outcome here; a call with its outcome and a refusal there.
     assert_eq!(records, [2, 3]);
     shutdown.trigger();
+}
+
+pub(crate) async fn rejected_requests_are_on_record_in_sum(harness: Harness) {
+    let token = crate::mcp::issue(&harness, AgentType::Pm, BindingView::default()).await.secret;
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    for _ in 0..5 {
+        let request = harness.request(reqwest::Method::POST, "/mcp").bearer_auth(&token);
+        let request = request.header("mcp-session-id", "of-somebody-else").json(&body);
+        assert_eq!(request.send().await.unwrap().status(), 404);
+    }
+
+    harness.clock.advance(std::time::Duration::from_secs(11));
+
+    let path = "/v1/audit/changes?resource_type=mcp.request";
+    let rows = eventually("the record", async || {
+        let listed = Answer::of(harness.as_admin(reqwest::Method::GET, path)).await.body;
+        let rows = listed["items"].as_array().unwrap().clone();
+        (!rows.is_empty()).then_some(rows)
+    })
+    .await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(
+        (&rows[0]["action"], &rows[0]["resource"]),
+        (&json!("gateway.reject"), &json!("wrong_session"))
+    );
+    let reason = rows[0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("5 rejected from ") && reason.contains("agent 5"), "{reason}");
 }

@@ -22,6 +22,7 @@ use crate::identity::{Identity, TokenHash};
 use crate::invoke::cut;
 use crate::pipeline;
 use crate::protocol::{self, Meta};
+use crate::rejections::Reason;
 use crate::rpc::{self, Fields, INTERNAL_ERROR, INVALID_REQUEST, Message, RpcError};
 use crate::seams::ClientAbout;
 use crate::sessions::Session;
@@ -40,6 +41,13 @@ pub(super) struct Knock {
     pub(super) headers: HeaderMap,
 }
 
+impl Knock {
+    /// Counts this request among those that are rejected without a record of their own.
+    pub(super) fn reject(&self, reason: Reason) {
+        self.gateway.inner.reject(reason, Some(&self.who));
+    }
+}
+
 pub(super) async fn post(
     State(gateway): State<Gateway>,
     face: Option<Path<String>>,
@@ -48,10 +56,12 @@ pub(super) async fn post(
 ) -> Response {
     let options = &gateway.inner.options;
     if let Err(refusal) = guard::check(&headers, options) {
+        gateway.inner.reject(Reason::ForeignHost, None);
         return *refusal;
     }
     let limit = usize::try_from(options.max_request_bytes + ENVELOPE_BYTES).unwrap_or(usize::MAX);
     let Ok(body) = axum::body::to_bytes(body, limit).await else {
+        gateway.inner.reject(Reason::PayloadTooLarge, None);
         let text = format!("the message is longer than {limit} bytes, or was cut off");
         return answer::refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -64,6 +74,7 @@ pub(super) async fn post(
         Err(refusal) => return *refusal,
     };
     if !is_json(&knock.headers) {
+        knock.reject(Reason::UnsupportedMediaType);
         let error = RpcError::new(INVALID_REQUEST, "Content-Type must be application/json");
         return answer::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
@@ -71,7 +82,10 @@ pub(super) async fn post(
         Ok(Message::Request { id, method, params }) => request(&knock, id, &method, params).await,
         Ok(Message::Notification { method }) => notification(&knock, &method, &body).await,
         Ok(Message::Response { id }) => response(&knock, id, &body),
-        Err((id, error)) => answer::json(StatusCode::BAD_REQUEST, rpc::error(id, &error)),
+        Err((id, error)) => {
+            knock.reject(Reason::MalformedMessage);
+            answer::json(StatusCode::BAD_REQUEST, rpc::error(id, &error))
+        }
     }
 }
 
@@ -101,6 +115,7 @@ pub(super) async fn admit(
     if gateway.inner.limits.admits(&token) {
         Ok(Knock { gateway, token, who, face, headers })
     } else {
+        gateway.inner.reject(Reason::TooManyRequests, Some(&who));
         Err(Box::new(too_often()))
     }
 }
@@ -112,7 +127,7 @@ fn too_often() -> Response {
     response
 }
 
-/// A tool call without a good token is put on record like any other refusal.
+/// A tool call without a good token is put on record like any other refusal, other requests in sum.
 async fn turn_away(
     gateway: &Gateway,
     face: Option<&str>,
@@ -125,6 +140,7 @@ async fn turn_away(
     };
     if let Some(tool) = body.and_then(|body| called(body, face)) {
         if !gateway.inner.limits.admits_stranger() {
+            gateway.inner.reject(Reason::TooManyRequests, None);
             return too_often();
         }
         let record = CallRecord {
@@ -147,6 +163,8 @@ async fn turn_away(
         if let Err(fault) = gateway.inner.backend.deny(record).await {
             error!(error = &fault as &dyn std::error::Error, "a refusal could not be recorded");
         }
+    } else {
+        gateway.inner.reject(Reason::Unauthenticated, None);
     }
     metadata::unauthorized(headers, &gateway.inner.options, reason)
 }
@@ -173,10 +191,12 @@ async fn request(
     if protocol::is_stateless(&knock.headers, method, meta.as_ref()) {
         if let Err(error) = protocol::check_stateless(&knock.headers, method, params, meta.as_ref())
         {
+            knock.reject(Reason::HeaderMismatch);
             // Every fault found here is a malformed request.
             return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
         if let Err(fault) = mirrored(knock, method, params) {
+            knock.reject(Reason::HeaderMismatch);
             let error = RpcError::new(rpc::HEADER_MISMATCH, fault);
             return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
@@ -250,6 +270,14 @@ fn response(knock: &Knock, id: &RawValue, body: &Bytes) -> Response {
 
 /// The session that a request names.
 pub(super) fn find_session(knock: &Knock) -> Result<Arc<Session>, (StatusCode, RpcError)> {
+    let found = session_of(knock);
+    if found.is_err() && protocol::version_header(&knock.headers) != Some(protocol::STATELESS) {
+        knock.reject(Reason::WrongSession);
+    }
+    found
+}
+
+fn session_of(knock: &Knock) -> Result<Arc<Session>, (StatusCode, RpcError)> {
     let refuse = |status, text: &str| Err((status, RpcError::new(INVALID_REQUEST, text)));
     let version = protocol::version_header(&knock.headers);
     if let Some(unknown) = version.filter(|version| !protocol::VERSIONS.contains(version)) {

@@ -15,6 +15,7 @@ use super::post::{Knock, admit, find_session, takes_stream};
 use crate::Gateway;
 use crate::pipeline;
 use crate::protocol;
+use crate::rejections::Reason;
 use crate::rpc::{self, Fields, INVALID_PARAMS, INVALID_REQUEST, RpcError};
 use crate::seams::{ClientAbout, ServerAbout};
 
@@ -40,6 +41,7 @@ pub(super) async fn initialize(
     };
     let inner = &knock.gateway.inner;
     let Ok((session, ended)) = inner.sessions.open(knock.token, knock.face.clone(), about) else {
+        knock.reject(Reason::TooManySessions);
         let error = RpcError::new(INVALID_REQUEST, "there are too many sessions: try again later");
         return answer::json(StatusCode::SERVICE_UNAVAILABLE, rpc::error(Some(id), &error));
     };
@@ -76,6 +78,7 @@ async fn open(
     let inner = &knock.gateway.inner;
     let snapshot = inner.snapshot_with(|known| known.server(slug).is_some()).await;
     let server = pipeline::may_open(&snapshot, &knock.who, slug)
+        .inspect_err(|_| knock.reject(Reason::ServerDenied))
         .map_err(|denial| pipeline::conceal_server(&snapshot, &knock.who, slug, denial))
         .map_err(|shown| RpcError::new(INVALID_REQUEST, shown.message))?;
     let upstream = inner
@@ -119,7 +122,8 @@ async fn enter(
     face: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<Knock, Box<Response>> {
-    guard::check(&headers, &gateway.inner.options)?;
+    guard::check(&headers, &gateway.inner.options)
+        .inspect_err(|_| gateway.inner.reject(Reason::ForeignHost, None))?;
     let knock = admit(gateway, face.map(|Path(slug)| slug), headers, None).await?;
     if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
         return Err(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response()));

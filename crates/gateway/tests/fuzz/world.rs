@@ -20,7 +20,7 @@ use cynode_gateway::tools::Services;
 use cynode_gateway::{
     Backend, BackendError, Gateway, GatewayOptions, Identity, OpenCall, Parts, router,
 };
-use cynode_ops::audit::{CallRecord, Outcome};
+use cynode_ops::audit::{CallRecord, Outcome, RejectionSummary};
 use cynode_ops::findings::Findings;
 use cynode_ops::memory::Memory;
 use cynode_ops::preferences::Preferences;
@@ -299,6 +299,10 @@ impl Backend for Control {
 
     async fn deny(&self, _: CallRecord) -> Result<(), BackendError> {
         self.counts.denied.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn reject(&self, _: Vec<RejectionSummary>) -> Result<(), BackendError> {
         Ok(())
     }
 }

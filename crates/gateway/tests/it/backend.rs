@@ -13,7 +13,7 @@ use cynode_gateway::snapshot::{ServerRow, ToolRow, World};
 use cynode_gateway::tools;
 use cynode_gateway::{Backend, BackendError, Identity, OpenCall};
 use cynode_ops::Caller;
-use cynode_ops::audit::{CallRecord, Outcome};
+use cynode_ops::audit::{CallRecord, Outcome, RejectionSummary};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ pub(crate) enum Entry {
     Denied(CallRecord),
     Begun(CallRecord),
     Finished(Outcome),
+    Rejected(RejectionSummary),
 }
 
 #[derive(Default)]
@@ -91,6 +92,10 @@ impl Backend for FakeBackend {
 
     async fn deny(&self, call: CallRecord) -> Result<(), BackendError> {
         self.write(Entry::Denied(call))
+    }
+
+    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError> {
+        summaries.into_iter().try_for_each(|summary| self.write(Entry::Rejected(summary)))
     }
 }
 

@@ -499,3 +499,54 @@ async fn what_was_registered_a_moment_ago_is_known_to_whoever_asks_for_it() {
     let (_, opened) = harness.open("/mcp/fresh", "pm", "2025-11-25").await;
     assert!(opened["error"].is_null(), "{opened}");
 }
+
+#[tokio::test]
+async fn requests_that_are_rejected_without_a_call_are_on_record_in_sum() {
+    let options = GatewayOptions {
+        max_request_bytes: 1024,
+        requests_per_second: 1,
+        request_burst: 12,
+        ..GatewayOptions::default()
+    };
+    let harness = Harness::with(options).await;
+    let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    for _ in 0..3 {
+        harness.post("/mcp", "pm").body("x".repeat(100_000)).send().await.unwrap();
+        let wrong = harness.post("/mcp", "pm").header("mcp-session-id", "of-somebody-else");
+        wrong.json(&ask).send().await.unwrap();
+        let mismatch = harness.modern("/mcp", "pm", "tools/list", json!({}));
+        mismatch.header("mcp-method", "ping").send().await.unwrap();
+        harness.post("/mcp", "nobody").json(&ask).send().await.unwrap();
+        harness.post("/mcp", "pm").body("{").send().await.unwrap();
+    }
+    while harness.post("/mcp", "user").body("{").send().await.unwrap().status() != 429 {}
+    let evil = harness.post("/mcp", "pm").header("host", "evil.example").json(&ask);
+    evil.send().await.unwrap();
+    assert!(harness.entries().is_empty(), "nothing is written for each of them");
+
+    // What cannot be written now is written later.
+    harness.backend.is_full.store(true, Ordering::SeqCst);
+    harness.gateway.flush_rejections().await;
+    harness.backend.is_full.store(false, Ordering::SeqCst);
+    harness.gateway.flush_rejections().await;
+    harness.gateway.flush_rejections().await;
+
+    let summary = |entry: Entry| match entry {
+        Entry::Rejected(summary) => (summary.reason, summary.peers),
+        Entry::Denied(_) | Entry::Begun(_) | Entry::Finished(_) => panic!("{entry:?}"),
+    };
+    let entries = harness.entries();
+    let recorded: std::collections::BTreeMap<_, _> = entries.iter().cloned().map(summary).collect();
+    assert_eq!(recorded.len(), entries.len(), "one for each reason: {entries:?}");
+    for (reason, peer, count) in [
+        ("payload_too_large", "unknown", 3),
+        ("wrong_session", "agent", 3),
+        ("header_mismatch", "agent", 3),
+        ("unauthenticated", "unknown", 3),
+        ("malformed_message", "agent", 3),
+        ("too_many_requests", "user", 1),
+        ("foreign_host", "unknown", 1),
+    ] {
+        assert_eq!(recorded[reason][peer], count, "{reason}: {recorded:?}");
+    }
+}
