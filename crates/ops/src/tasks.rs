@@ -29,6 +29,7 @@ pub(crate) use self::check::faults;
 pub(crate) use self::copy::{Copied, copy};
 pub(crate) use self::create::node_named;
 use crate::projects::ProjectError;
+use crate::secrets::WithoutSecrets as _;
 use crate::{BadCursor, BlobError, Blobs, Caller, Signals};
 
 /// Why a task operation was refused.
@@ -137,7 +138,8 @@ async fn lock(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
     tx.task_lock(id).await?.ok_or_else(|| TaskError::NotFound(id.to_string()))
 }
 
-/// An event about a task, for everybody who may see the task.
+/// An event about a task, for everybody who may see the task. Commands and what they print may hold
+/// secrets; events are kept and streamed without them.
 pub(crate) fn event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
     let NewTask { id, created_by, project, .. } = task.asked;
     event_of(id, (created_by, project), kind, data)
@@ -157,7 +159,7 @@ pub(crate) fn event_of(
         task: Some(task),
         run: None,
         job: None,
-        data,
+        data: data.without_secrets(),
     }
 }
 

@@ -37,6 +37,9 @@ const SECRET_ENDINGS: [&str; 13] = [
     "credentials",
 ];
 
+/// How often a text is looked through.
+const MAX_ROUNDS: usize = 6;
+
 /// A text without its secrets, and of which sorts they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
@@ -54,9 +57,19 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 /// The text with `marker` where its secrets were.
 pub fn redact_marked<'a>(text: &'a str, marker: &str) -> Redacted<'a> {
     let (mut clean, mut kinds) = (Cow::Borrowed(text), BTreeSet::new());
-    if patterns::ANY.is_match(text) {
-        for rule in patterns::RULES.iter() {
+    // What one rule cuts out may let another find more. Each round leaves less to find; the bound is
+    // for texts that are made to take long.
+    for _ in 0..MAX_ROUNDS {
+        if !patterns::ANY.is_match(&clean) {
+            break;
+        }
+        let before = clean.clone();
+        let found = patterns::ANY.matches(&clean);
+        for rule in found.iter().filter_map(|index| patterns::RULES.get(index)) {
             clean = rule.apply(clean, marker, &mut kinds);
+        }
+        if clean == before {
+            break;
         }
     }
     Redacted { text: clean, kinds }

@@ -5,10 +5,12 @@ use cynode_domain::policy::AgentType;
 use cynode_testkit::planted_secrets;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::BindingView;
+use cynode_wire::workflow::{AskPerson, Finish, Outcome, SaveCheckpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness};
+use crate::actors::checkpoint;
+use crate::harness::{Answer, Harness, commands};
 use crate::mcp::{Mcp, issue};
 use crate::state_tools::queued;
 
@@ -161,5 +163,35 @@ pub(crate) async fn what_an_agent_asks_a_model_holds_no_secret(harness: Harness)
         assert!(!provider.saw(&secret.needle), "the provider saw the {}", secret.name);
         let tables = harness.database().tables_with(&secret.needle).await;
         assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
+    }
+}
+
+pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: Harness) {
+    let runner = harness.runner();
+    for secret in planted_secrets() {
+        let line = format!("deploy '{}'", secret.text.replace('\'', "").replace('\n', " "));
+        let task = harness.admin().task_create(&commands(&[&line])).await.unwrap().id;
+        // The question about a plan names its commands, and a summary quotes those that failed.
+        let first = runner.start(task).await.unwrap().hold;
+        let question = json!({ "kind": "approval", "text": "Is this plan right?",
+            "about": [line], "accepts": ["yes", "no"] });
+        let question = serde_json::from_value(question).unwrap();
+        let (key, node) = ("plan/1".to_owned(), "plan_steps".to_owned());
+        let asked = AskPerson { hold: first, key, node, question };
+        runner.client.workflow_ask(&asked).await.unwrap();
+        harness.admin().task_cancel(&task.to_string()).await.unwrap();
+        let other = harness.admin().task_create(&commands(&[&line])).await.unwrap().id;
+        let second = runner.start(other).await.unwrap().hold;
+        let (outcome, summary) = (Outcome::Failed, format!("{line} failed"));
+        let finish = Some(Finish { outcome, summary, verification: None });
+        let end = SaveCheckpoint { finish, ..checkpoint(second, 1) };
+        runner.client.workflow_checkpoint(&end).await.unwrap();
+    }
+
+    for secret in planted_secrets() {
+        let tables = harness.database().tables_with(&secret.needle).await;
+        assert!(!tables.contains(&"events".to_owned()), "the {} is in {tables:?}", secret.name);
+        // The command itself must work, and is kept as it is.
+        assert!(tables.contains(&"tasks".to_owned()), "the {} is in {tables:?}", secret.name);
     }
 }

@@ -6,7 +6,7 @@ use cynode_store::{NewEvent, Schedule, ScheduleRun};
 use serde_json::{Value, json};
 
 use crate::Caller;
-use crate::secrets::SECRET_MARKER;
+use crate::secrets::{SECRET_MARKER, WithoutSecrets as _};
 
 /// The longest text that is kept of what was done, or why not.
 const MAX_CHARS: usize = 2000;
@@ -45,7 +45,7 @@ fn event(schedule: &Schedule, kind: &'static str, data: Value) -> NewEvent {
         task: None,
         run: None,
         job: None,
-        data,
+        data: data.without_secrets(),
     }
 }
 

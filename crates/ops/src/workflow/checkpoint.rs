@@ -17,6 +17,7 @@ use cynode_wire::workflow::{Finish, Hold, Outcome, RecordEffect, SaveCheckpoint}
 use serde_json::json;
 
 use super::{Workflow, WorkflowError, check, lease_ms};
+use crate::secrets::WithoutSecrets as _;
 use crate::signals::Topic;
 
 const MAX_WORD_BYTES: usize = 64;
@@ -136,7 +137,8 @@ fn close(finish: &Finish) -> Close {
     if let Some(verification) = verification {
         data["verification"] = json!(verification);
     }
-    Close { task, run, summary, verification, event: Told { kind: "task.closed", data } }
+    let event = Told { kind: "task.closed", data: data.without_secrets() };
+    Close { task, run, summary, verification, event }
 }
 
 /// Stores a transition alone, or says why not.

@@ -16,6 +16,8 @@ pub(super) enum Only {
     NotAWord,
     /// The secret is not a place holder, see [`is_placeholder`].
     NotAPlaceholder,
+    /// The secret is neither a word nor an identifier nor a place holder, see [`is_random`].
+    Random,
 }
 
 /// How a rule knows the sort of what it found.
@@ -77,6 +79,7 @@ impl Rule {
             Only::Always => true,
             Only::NotAWord => !is_word(secret),
             Only::NotAPlaceholder => !is_placeholder(secret),
+            Only::Random => is_random(secret) && !is_placeholder(secret),
         }
     }
 }
@@ -87,6 +90,34 @@ fn is_placeholder(text: &str) -> bool {
     text.starts_with(['$', '{', '<', '%', '…', '*'])
         || ["...", "os.", "process.env"].iter().any(|begin| text.starts_with(begin))
         || ["None", "null", "nil", "undefined", "true", "false"].contains(&text)
+}
+
+/// Words with digits in them that stand where a secret could.
+const WITH_DIGITS: [&str; 12] = [
+    "base64", "base32", "sha256", "sha512", "argon2", "argon2id", "ed25519", "x25519", "hs256",
+    "rs256", "es256", "oauth2",
+];
+
+/// Letters and digits, mixed as programs that make secrets mix them and as people who make up passwords do.
+/// Identifiers, versions and dates are words and numbers with separators between them.
+fn is_random(text: &str) -> bool {
+    let text = text.trim_end_matches(['.', ':', '!', '?']);
+    let has = |is: fn(&char) -> bool| text.chars().any(|letter| is(&letter));
+    let is_mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+    let parts = || text.split(['_', '-', '.', '/', ':', '=', '+', '~', '%', '@']);
+    let is_one_part = parts().filter(|part| !part.is_empty()).count() == 1;
+    let is_known = WITH_DIGITS.contains(&text.to_ascii_lowercase().as_str());
+    is_mixed && !is_known && (is_one_part || !parts().all(is_name_with_number))
+}
+
+/// `task`, `Task2`, `v1`, `2026`: letters, then at most four digits.
+fn is_name_with_number(part: &str) -> bool {
+    let letters = part.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let digits = part.len() - letters.len();
+    letters.chars().all(char::is_alphabetic)
+        && !has_inner_capitals(letters)
+        && letters.len() < 24
+        && (digits <= 4 || letters.is_empty())
 }
 
 /// Letters of one case (or capitalised), as words are; also with dots, dashes or underscores

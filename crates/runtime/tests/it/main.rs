@@ -5,5 +5,6 @@
 mod health;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod recall;
 mod redaction;
 mod signals;
