@@ -1,7 +1,7 @@
 //! The instructions of a role: a directory of texts, read once at the start.
 //!
 //! The files are those that end in `.md` or `.txt`, in the order of their names. The first is the
-//! baseline; the others follow it. One whose name ends with `tools` is told only where a model can call tools. Without a configured root it is `instructions/` in the data directory;
+//! baseline; the others follow it. One whose name ends with `tools` is included only where a model can call tools. Without a configured root it is `instructions/` in the data directory;
 //! where nobody put one, the texts inside this program are used, which are those of the repository's
 //! `instructions/`.
 

@@ -102,7 +102,7 @@ pub struct Brain {
     options: BrainOptions,
     /// What every question begins with: the composed context of the work.
     system: String,
-    /// The part of `system` that says what was asked for, and its short form.
+    /// The part of `system` that holds the request, and its short form.
     task: Option<RequestPart>,
     /// When whoever waits for the decision goes on without it, if that is known.
     until: Option<Instant>,
@@ -119,7 +119,7 @@ pub struct RequestTokens {
     pub schema: usize,
 }
 
-/// The part of a context that says what was asked for.
+/// The part of a context that holds the request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestPart {
     /// The request.
@@ -142,7 +142,7 @@ impl Brain {
         Self { task, ..self }
     }
 
-    /// What is told before a question.
+    /// The system message of a question.
     fn system_for(&self, prompt: &str) -> String {
         match &self.task {
             Some(task) if !task.request.is_empty() && prompt.contains(&task.request) => {

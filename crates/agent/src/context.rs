@@ -27,7 +27,7 @@ pub struct Instructions {
     pub baseline: String,
     /// The rest of the bundle but for `tools`, in the order of its file names.
     pub role: String,
-    /// How tools are used: told only where a model can call them, which it cannot in a decision.
+    /// How tools are used: included only where a model can call them, which it cannot in a decision.
     pub tools: String,
 }
 
@@ -90,7 +90,7 @@ pub fn compose(role: AgentRole, given: &Instructions, work: &HandoffContext) -> 
     composed(role, (&given.baseline, &given.with_tools()), work)
 }
 
-/// The same for a decision, in which a model can call no tool and is told nothing of them.
+/// The same for a decision, in which a model can call no tool: the instructions about tools are left out.
 pub fn compose_for_decision(
     role: AgentRole,
     given: &Instructions,
@@ -99,8 +99,8 @@ pub fn compose_for_decision(
     composed(role, (&given.baseline, &given.role), work)
 }
 
-/// The part of a context that says what was asked for, and what it says without that: a question that
-/// quotes the request itself needs it once.
+/// The part of a context that describes the task, with and without the request: a question that quotes the
+/// request needs it once.
 pub(crate) fn task_without_request(work: &HandoffContext) -> Option<(String, String)> {
     let task = work.task.as_ref()?;
     let (whole, _) = Task(task).capped()?;

@@ -78,7 +78,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a model on one's own machine, which reads long prompts and writes slowly.
+    /// The limits of a local model, which reads long prompts and writes slowly.
     pub fn local() -> Self {
         Self {
             begin: Duration::from_mins(10),

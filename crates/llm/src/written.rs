@@ -30,7 +30,7 @@ pub fn object_in(text: &str) -> Option<Value> {
 
 /// The calls that a text consists of; none if it says anything else, or if a function is not known.
 ///
-/// A call inside prose is not accepted: the model may be quoting somebody.
+/// A call inside prose is not accepted: it may be a quotation.
 pub fn calls_in(text: &str, is_known: impl Fn(&str) -> bool) -> Vec<FunctionCall> {
     let Found { objects, around } = objects(text);
     let rest = MARKUP.iter().fold(around, |rest, markup| rest.replace(markup, ""));

@@ -29,7 +29,7 @@ impl EgressModel {
 #[async_trait]
 impl Model for EgressModel {
     async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
-        // In pieces, so that a slow model is told from a silent one.
+        // Streamed, so that a slow model can be distinguished from a silent one.
         let mut pieces = self.stream(exchange).await?;
         let mut whole = Collector::default();
         while let Some(piece) = pieces.next().await {

@@ -96,7 +96,7 @@ impl Conversation<'_> {
         ended: &mut Ended,
     ) -> Result<(ChatCompletion, Vec<ToolCall>), Trouble> {
         let exchange = Exchange::new("chat", Value::Null, self.request(said, functions, may_call));
-        // Silence is measured on the way to the model: a slow one that reads or writes is not silent.
+        // The client of egress measures silence: a slow model that reads or writes is not silent.
         let longest = self.options.longest;
         let until = Instant::now() + longest;
         let mut pieces = by(until, longest, self.model.stream(&exchange)).await?;

@@ -136,7 +136,7 @@ impl Lanes {
         }
         let limits = way.limits.clone();
         let usual = LaneOptions::default();
-        // Whoever waits for its turn waits for the prompts of others to be read.
+        // A queued request waits until the prompts before it are read.
         let turn = if row.is_local { limits.begin } else { usual.turn };
         let endpoint = Endpoint { limits, ..Endpoint::new(row.kind, &row.base_url) };
         let provider = cynode_llm::connect(&endpoint)?;

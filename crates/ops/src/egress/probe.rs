@@ -26,16 +26,16 @@ use crate::secrets::CleanRequest;
 const PURPOSE: &str = "probe";
 /// The function that a probed model has to call.
 const PROBE: &str = "cynode_probe";
-/// Nobody says this unless bound to it.
+/// A value that a model writes only if it is bound to.
 const CODE: &str = "k7-nova";
 const COUNT: u64 = 3;
 /// Enough for the answer; a server that does not bind the model is cut off here.
 const MAX_TOKENS: u64 = 48;
 
-/// Providers of others: what their API documents comes first.
+/// External providers: what their API documents comes first.
 const EXTERNAL: [Structure; 3] =
     [Structure::ForcedTool, Structure::RequiredTool, Structure::JsonSchema];
-/// One's own: a schema binds by grammar and makes the shortest prompts.
+/// Local providers: a schema binds by grammar and makes the shortest prompts.
 const LOCAL: [Structure; 3] =
     [Structure::JsonSchema, Structure::ForcedTool, Structure::RequiredTool];
 
@@ -54,7 +54,7 @@ impl Probed {
     }
 }
 
-/// What one model was found to honour. Held by whoever probes it, so that it is probed once.
+/// What one model was found to honour. Locked while the model is probed, so that it is probed once.
 type Slot = Arc<tokio::sync::Mutex<Option<Structure>>>;
 
 /// What each model was found to honour.

@@ -1,6 +1,6 @@
 //! Requests that force one function, in the form that a model honours.
 //!
-//! Whoever asks forces a function, as OpenAI's API has it. Not every server honours that: llama.cpp ignores an
+//! Callers force a function, as OpenAI's API has it. Not every server honours that: llama.cpp ignores an
 //! object as `tool_choice`, and Ollama knows none. [`adapt`] writes the request in the [`Structure`] that `probe`
 //! found for the model, and [`restore`] and [`restored`] turn the answer back into a call of the function.
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Every setting.
 pub(super) type Settings = BTreeMap<String, Value>;
 
-/// The limits of a provider: one's own wait minutes for a prompt to be read, and a setting says more.
+/// The limits of a provider: by default a local one may read a prompt for minutes; the setting overrides that.
 pub(super) fn limits(row: &ModelProvider, settings: &Settings) -> Limits {
     let mut limits = if row.is_local { Limits::local() } else { Limits::default() };
     let Some(set) = settings.get(MODEL_TIMEOUTS).and_then(|all| all.get(&row.name)) else {

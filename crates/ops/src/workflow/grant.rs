@@ -196,7 +196,7 @@ async fn release(
         && let Ok(lease) = tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await?
     {
         if request.is_waiting {
-            // What it waits for may have come meanwhile: then nobody would wake it.
+            // The plan may have arrived meanwhile: a run put down now would not be woken.
             if planner.is_some_and(|planner| planner.is_planning(lease.run)) {
                 tx.run_put_down(lease.run, WAITS_FOR_PLAN, None, WAIT_MS).await?;
             }

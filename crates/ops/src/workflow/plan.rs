@@ -77,14 +77,14 @@ impl Planner {
             }
         };
         if let Err(error) = self.keep(run, place, &view).await {
-            // The runner asks again, and is told what is kept in memory.
+            // The runner asks again and gets the plan from memory.
             let error = &error as &dyn std::error::Error;
             tracing::warn!(run.id = %run, error, "a plan could not be journalled");
         }
         view
     }
 
-    /// Leaves the run alone for a while longer. Gives whether anybody still needs its plan.
+    /// Leaves the run alone for a while longer. Returns whether the run is still open.
     async fn wait_longer(&self, run: RunId) -> bool {
         let prolonged = self
             .store
