@@ -125,6 +125,7 @@ async fn work(
     }
     match kind {
         HandoffKind::Plan => answered!(plan),
+        HandoffKind::Replan => answered!(replan),
         HandoffKind::Verify => answered!(verify),
         HandoffKind::ScheduledRun => answered!(scheduled_run),
         HandoffKind::ContinueRun => answered!(continue_run),

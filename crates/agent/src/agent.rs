@@ -8,8 +8,8 @@ use cynode_llm::{Endpoint, Limits, Provider, ProviderKind, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
     ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, FailureKind, Handoff,
-    HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff,
-    ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, ReplanAnswer,
+    ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -91,6 +91,16 @@ impl Agent {
     ) -> Result<PlanAnswer, AgentError> {
         self.must_be(AgentRole::ProjectManager, HandoffKind::Plan)?;
         handoffs::plan(self.work(&handoff.context, within), handoff).await
+    }
+
+    /// Plans a step anew whose result was not accepted.
+    pub async fn replan(
+        &self,
+        handoff: &Handoff<ReplanHandoff>,
+        within: Duration,
+    ) -> Result<ReplanAnswer, AgentError> {
+        self.must_be(AgentRole::ProjectManager, HandoffKind::Replan)?;
+        handoffs::replan(self.work(&handoff.context, within), handoff).await
     }
 
     /// Has criteria in prose judged.

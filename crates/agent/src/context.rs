@@ -15,9 +15,9 @@ pub mod untrusted;
 use cynode_wire::handoff::{AgentRole, HandoffContext, TaskFacts};
 
 pub use conversation::messages;
-pub(crate) use fragment::cut;
 use fragment::{Additional, Baseline, Project, RoleInstructions, Skill, Task};
 pub use fragment::{Fragment, tokens};
+pub(crate) use fragment::{cut, workspace_prompt};
 pub use preferences::additional_context;
 
 /// The instructions of a role, as its bundle has them.

@@ -1,9 +1,11 @@
 //! What is done about each kind of handoff, a file each where it takes more than a question.
 
 mod analyse;
+mod exhibits;
 mod place;
 mod plan;
 mod project;
+mod replan;
 mod report;
 mod schedule;
 mod verify;
@@ -16,6 +18,7 @@ use cynode_wire::handoff::{
 pub(crate) use analyse::analyse;
 pub(crate) use place::place;
 pub(crate) use plan::plan;
+pub(crate) use replan::replan;
 pub(crate) use report::agent_report;
 pub(crate) use schedule::scheduled_run;
 pub(crate) use verify::verify;

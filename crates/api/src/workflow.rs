@@ -8,6 +8,7 @@ use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
+use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
@@ -38,6 +39,7 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(job))
         .routes(routes!(plan))
         .routes(routes!(continuation))
+        .routes(routes!(replan))
         .routes(routes!(verify))
         .with_state(workflow)
 }
@@ -190,6 +192,18 @@ async fn plan(
     Body(body): Body<PlanRun>,
 ) -> Result<Json<PlanningView>, ApiError> {
     Ok(Json(workflow.plan(body).await?))
+}
+
+/// Has a step planned anew whose result was not accepted; says why where it is not. 409: the caller no
+/// longer holds the task.
+#[utoipa::path(post, path = "/v1/workflow/replan", tag = "workflow api", request_body = ReplanStep,
+    responses((status = 200, body = ReplanView), (status = "4XX", body = Problem)))]
+async fn replan(
+    State(workflow): State<Workflow>,
+    _: Runner,
+    Body(body): Body<ReplanStep>,
+) -> Result<Json<ReplanView>, ApiError> {
+    Ok(Json(workflow.replan(body).await?))
 }
 
 /// Says how a run goes on whose step was not accepted and has no attempt left; waits for an answer that

@@ -4,6 +4,7 @@ use cynode_domain::ids::{HolderId, JobId, TaskId};
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
@@ -54,6 +55,11 @@ impl Client {
     /// `POST /v1/workflow/continue`
     pub async fn workflow_continue(&self, body: &ContinueRun) -> Result<ContinuationView, Error> {
         self.post(&["v1", "workflow", "continue"], body).await
+    }
+
+    /// `POST /v1/workflow/replan`
+    pub async fn workflow_replan(&self, body: &ReplanStep) -> Result<ReplanView, Error> {
+        self.post(&["v1", "workflow", "replan"], body).await
     }
 
     /// `POST /v1/workflow/ask`

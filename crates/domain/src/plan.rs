@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::criteria::Criterion;
 use crate::job::Action;
 
 /// How a task says what is to be done.
@@ -27,6 +28,25 @@ impl InputMode {
     }
 }
 
+/// Whose words the command of a step is. Where nobody is named, a person is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepAuthor {
+    /// A person gave it, in the task or in an answer: nobody else changes it.
+    #[default]
+    Person,
+    /// The project manager planned it, and may plan it anew.
+    Manager,
+}
+
+impl StepAuthor {
+    /// Whether a person gave the command.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out so")]
+    fn is_person(&self) -> bool {
+        *self == Self::Person
+    }
+}
+
 /// One step of a plan: what runs, and what must be there afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Step {
@@ -35,6 +55,20 @@ pub struct Step {
     /// Artifact paths the step must leave behind.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
+    /// What must be true of the result of this step; the last step must also meet the task's criteria.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
+    /// Whose words its command is.
+    #[serde(default, skip_serializing_if = "StepAuthor::is_person")]
+    pub author: StepAuthor,
+}
+
+impl Step {
+    /// A step that a person gave, which owes nothing in particular.
+    pub fn of(action: Action) -> Self {
+        let (expected_outputs, criteria) = (vec![], vec![]);
+        Self { action, expected_outputs, criteria, author: StepAuthor::Person }
+    }
 }
 
 /// The ordered steps of one run, and what was assumed in making them.
@@ -84,13 +118,10 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
     let steps = actions
         .into_iter()
         .enumerate()
-        .map(|(index, action)| Step {
-            action,
-            expected_outputs: if index == last {
-                request.expected_outputs.to_vec()
-            } else {
-                vec![]
-            },
+        .map(|(index, action)| {
+            let is_last = index == last;
+            let owed = if is_last { request.expected_outputs.to_vec() } else { vec![] };
+            Step { expected_outputs: owed, ..Step::of(action) }
         })
         .collect();
     let assumptions = vec!["commands run in order in one workspace".to_owned()];

@@ -10,6 +10,13 @@ pub const MAX_CONTINUATIONS: u32 = 3;
 /// The first version of the graph whose runs go on after they stood still. A runner that knows only
 /// older ones would fail such a run, whatever was answered.
 pub const CONTINUES_SINCE: u32 = 2;
+/// How often a run may have a step planned anew.
+pub const MAX_REPLANS: u32 = 3;
+/// The first version of the graph whose plans say who planned each step, and what must be true of its
+/// result. A runner that knows only older ones would forget both.
+pub const REPLANS_SINCE: u32 = 5;
+/// Why a command is not planned anew that a person gave.
+pub const GIVEN_BY_PERSON: &str = "its command was given by a person";
 /// The preference that says what becomes of interrupted steps: a word of [`IfInterrupted`].
 pub const IF_INTERRUPTED: &str = "agents.project_manager.continue.interrupted";
 

@@ -32,6 +32,7 @@ use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs};
 use crate::signals::Topic;
 
+pub(crate) use self::evidence::shortened;
 pub use self::judge::Managed;
 
 /// How many verifications may wait or run at once.

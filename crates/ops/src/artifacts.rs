@@ -1,5 +1,6 @@
 //! Files of a task: outputs that nodes upload, attachments that people send along.
 
+mod evidence;
 mod store;
 
 use bytes::Bytes;
@@ -168,9 +169,12 @@ impl Artifacts {
     /// content whole.
     async fn content(&self, artifact: &Artifact) -> Result<BlobContent, ArtifactError> {
         let Artifact { sha256, size_bytes, .. } = artifact;
-        let (store, key) = (self.store.clone(), sha256.clone());
+        self.stored(Stored { sha256: sha256.clone(), size_bytes: *size_bytes }).await
+    }
+
+    async fn stored(&self, stored: Stored) -> Result<BlobContent, ArtifactError> {
+        let (store, key) = (self.store.clone(), stored.sha256.clone());
         let verdict: Verdict = Box::new(move |fault| Box::pin(note(store, key, fault)));
-        let stored = Stored { sha256: sha256.clone(), size_bytes: *size_bytes };
         Ok(self.blobs.open(stored, verdict).await?)
     }
 

@@ -11,10 +11,13 @@ mod checkpoint;
 mod context;
 mod continuing;
 mod dispatch;
+mod evidence;
 mod gone;
 mod grant;
 pub(crate) mod make;
 mod plan;
+mod planned;
+mod replan;
 pub(crate) mod settle;
 mod verify;
 
@@ -29,10 +32,13 @@ use cynode_wire::tasks::TransitionView;
 use cynode_wire::workflow::Hold;
 
 use self::analyst::{Analyst, RuleAnalyst};
+pub(crate) use self::check::command_of;
 use self::continuing::Continuer;
+pub(crate) use self::evidence::{RunFiles, ending_of, evidence_of, outputs};
 use self::plan::Planner;
 pub(crate) use self::plan::{WAITS_FOR_PLAN, owner};
-pub(crate) use self::verify::evidence_of;
+pub(crate) use self::planned::planned_step;
+use self::replan::Replanner;
 use crate::Signals;
 use crate::handoff::Handoffs;
 use crate::nodes::Placer;
@@ -108,6 +114,8 @@ pub struct Workflow {
     planner: Option<Planner>,
     /// Who says how runs go on that stand still; nobody without one.
     continuer: Option<Continuer>,
+    /// Who plans steps anew that were not accepted; nobody without one.
+    replanner: Option<Replanner>,
     /// Who chooses where work runs.
     placer: Placer,
     /// When a runner last asked this process for work, in seconds since 1970; for readiness.
@@ -120,8 +128,8 @@ impl Workflow {
         let analyst = Arc::new(RuleAnalyst);
         let runner_seen = Arc::new(AtomicI64::new(i64::MIN));
         let placer = Placer::by_rule((store.clone(), clock.clone(), signals.clone()));
-        let (planner, continuer) = (None, None);
-        Self { store, clock, signals, analyst, planner, continuer, placer, runner_seen }
+        let (planner, continuer, replanner) = (None, None, None);
+        Self { store, clock, signals, analyst, planner, continuer, replanner, placer, runner_seen }
     }
 
     /// The same workflows, with jobs placed by `placer`.
@@ -142,8 +150,9 @@ impl Workflow {
     pub fn planned_by(self, handoffs: Handoffs) -> Self {
         let planner =
             Some(Planner::new(self.store.clone(), handoffs.clone(), self.signals.clone()));
-        let continuer = Some(Continuer::new(handoffs, self.signals.clone()));
-        Self { planner, continuer, ..self }
+        let continuer = Some(Continuer::new(handoffs.clone(), self.signals.clone()));
+        let replanner = Some(Replanner::new(handoffs, self.signals.clone()));
+        Self { planner, continuer, replanner, ..self }
     }
 
     /// Whether a runner asked this process for work lately.

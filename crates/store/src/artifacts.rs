@@ -78,6 +78,13 @@ pub trait ArtifactStore {
     /// The outputs of the newest attempt at each earlier step of a run, by step and path. A run goes on
     /// from a step only when its newest attempt was accepted.
     async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error>;
+    /// The newest output at a path that a job of the task made which is older than this one.
+    async fn output_before(
+        &mut self,
+        task: TaskId,
+        job: JobId,
+        path: &str,
+    ) -> Result<Option<JobOutput>, Error>;
 }
 
 #[async_trait]
@@ -146,6 +153,18 @@ impl ArtifactStore for Tx {
                    ORDER BY j.step_index, o.path";
         let params = params![before.run, before.step_index, before.attempts_below];
         self.rows(sql, params).await?.iter().map(output).collect()
+    }
+
+    async fn output_before(
+        &mut self,
+        task: TaskId,
+        job: JobId,
+        path: &str,
+    ) -> Result<Option<JobOutput>, Error> {
+        let sql = "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id
+                   WHERE j.task_id = $1 AND j.id < $2 AND o.path = $3
+                   ORDER BY j.id DESC LIMIT 1";
+        self.row(sql, params![task, job, path]).await?.as_ref().map(output).transpose()
     }
 }
 

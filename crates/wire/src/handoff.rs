@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::bodies::{
     ActedAnswer, AgentReportHandoff, AnalystAnswer, ChatHandoff, Choice, ContinueAnswer,
-    ContinueRunHandoff, ContinueWith, DecideAnswer, DecideHandoff, PlanAnswer, PlanHandoff,
-    PlanOutcome, ScheduledRunHandoff, Turn, TurnRole, VerifyAnswer, VerifyHandoff, VerifyOutcome,
+    ContinueRunHandoff, ContinueWith, DecideAnswer, DecideHandoff, EarlierStep, FindingNote,
+    PlanAnswer, PlanHandoff, PlanOutcome, ReplanAnswer, ReplanHandoff, ReplanOutcome,
+    ScheduledRunHandoff, Turn, TurnRole, VerifyAnswer, VerifyHandoff, VerifyOutcome,
 };
 pub use self::place::{NodeCandidate, PlaceAnswer, PlaceHandoff};
 use crate::preferences::EffectiveView;
@@ -37,6 +38,8 @@ pub enum HandoffKind {
     Chat,
     /// A request in prose becomes steps.
     Plan,
+    /// A step whose result was not accepted gets another command.
+    Replan,
     /// Criteria in prose are to be judged.
     Verify,
     /// A schedule came due whose payload must be interpreted.
@@ -55,9 +58,10 @@ pub enum HandoffKind {
 
 impl HandoffKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Chat,
         Self::Plan,
+        Self::Replan,
         Self::Verify,
         Self::ScheduledRun,
         Self::ContinueRun,
@@ -72,6 +76,7 @@ impl HandoffKind {
         match self {
             Self::Chat => "chat",
             Self::Plan => "plan",
+            Self::Replan => "replan",
             Self::Verify => "verify",
             Self::ScheduledRun => "scheduled_run",
             Self::ContinueRun => "continue_run",
@@ -197,6 +202,36 @@ pub struct TaskFacts {
     /// When it last changed, for whoever changes it on from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
+    /// What its workspace holds before the next job begins.
+    #[serde(default)]
+    pub workspace: WorkspaceFacts,
+}
+
+/// What the workspace of a task holds, as far as the orchestrator knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceFacts {
+    /// The files that came with the task, below [`WorkspaceFacts::ATTACHMENTS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<FileFacts>,
+    /// Whether jobs of the task have run in it: it then also holds what they left there.
+    #[serde(default)]
+    pub is_used: bool,
+}
+
+impl WorkspaceFacts {
+    /// The directory of the workspace in which attachments are placed.
+    pub const ATTACHMENTS: &'static str = "attachments";
+}
+
+/// A file, without its content.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileFacts {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: i64,
 }
 
 /// A token's secret. It is written to the wire and shown nowhere else.

@@ -32,6 +32,7 @@ pub mod preferences;
 pub mod problem;
 pub mod projects;
 pub mod providers;
+pub mod replanning;
 pub mod rules;
 pub mod runs;
 pub mod schedules;

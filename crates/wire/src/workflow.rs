@@ -364,6 +364,9 @@ pub struct VerifyStep {
     pub job_id: JobId,
     /// Artifact paths the step owed.
     pub expected_outputs: Vec<String>,
+    /// What must be true of the result of this step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
     /// Whether the task's acceptance criteria apply: true for the last step only.
     pub is_last_step: bool,
     /// How long to wait for a verdict that takes its time, in milliseconds; at most 30000.

@@ -5,6 +5,7 @@ use cynode_domain::ids::JobId;
 use cynode_wire::continuing::{ContinuationView, NO_MANAGER};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{NO_PLANNER, PlanningView};
+use cynode_wire::replanning::ReplanView;
 use cynode_wire::workflow::{TaskContextView, VerificationView};
 
 use crate::engine::NodeError;
@@ -35,6 +36,13 @@ pub trait ControlPlane: Send + Sync {
     ) -> Result<ContinuationView, NodeError> {
         let _ = (job, continued);
         Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
+    }
+
+    /// Has the step of a job planned anew whose result was not accepted, waiting a while for the answer. It
+    /// may answer without one.
+    async fn replan(&self, job: JobId) -> Result<ReplanView, NodeError> {
+        let _ = job;
+        Ok(ReplanView::Kept { reason: NO_MANAGER.to_owned() })
     }
 
     /// Has the task's prompt planned, given what people said about it, waiting a while for the plan. It

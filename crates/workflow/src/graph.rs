@@ -23,7 +23,9 @@ use crate::state::{NodeFailure, RunState};
 /// fail it in spite of the answer.
 /// 3: a person is asked what an analyst could not tell; a runner of before cannot read such a verdict.
 /// 4: a person is asked about criteria that nobody judged; a runner of before would accept them.
-pub const GRAPH_VERSION: u32 = 4;
+/// 5: plans say who planned each step and what must be true of its result; a runner of before would forget
+/// both.
+pub const GRAPH_VERSION: u32 = 5;
 
 /// The workflow of one task, acting through `plane`.
 ///

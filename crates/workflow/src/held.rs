@@ -13,6 +13,7 @@ use cynode_domain::ids::JobId;
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     DispatchStep, EffectView, Hold, RecordEffect, SaveCheckpoint, TaskContextView,
@@ -159,12 +160,23 @@ impl ControlPlane for HeldTask {
         Ok(view)
     }
 
+    async fn replan(&self, job_id: JobId) -> Result<ReplanView, NodeError> {
+        let asked = Instant::now();
+        let body = ReplanStep { hold: self.hold, job_id, wait_ms: POLL_MS };
+        let view = patiently(|| self.orchestrator.replan(&body)).await?;
+        if matches!(view, ReplanView::Waiting { .. }) {
+            sleep(LEAST_POLL.saturating_sub(asked.elapsed())).await;
+        }
+        Ok(view)
+    }
+
     async fn verify(&self, verification: &Verification) -> Result<VerificationView, NodeError> {
         let asked = Instant::now();
         let body = VerifyStep {
             hold: self.hold,
             job_id: verification.job_id,
             expected_outputs: verification.expected_outputs.clone(),
+            criteria: verification.criteria.clone(),
             is_last_step: verification.is_last_step,
             wait_ms: POLL_MS,
         };

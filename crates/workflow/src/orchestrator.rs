@@ -9,6 +9,7 @@ use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::continuing::{ContinuationView, ContinueRun, NO_MANAGER};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
+use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     ClaimRun, ClaimView, DispatchStep, GrantView, RecordEffect, ReleaseLease, RenewLease,
@@ -72,6 +73,12 @@ pub trait RunCalls: Send + Sync {
     /// nobody decides, it says so.
     async fn continuation(&self, _: &ContinueRun) -> Result<ContinuationView, CallError> {
         Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
+    }
+
+    /// Has a step planned anew whose result was not accepted; answers without a plan while there is none.
+    /// Where nobody plans, it says so.
+    async fn replan(&self, _: &ReplanStep) -> Result<ReplanView, CallError> {
+        Ok(ReplanView::Kept { reason: NO_MANAGER.to_owned() })
     }
 
     /// Saves a transition; the same one again changes nothing.
@@ -178,6 +185,16 @@ impl RunCalls for Client {
             // An orchestrator of before decides nothing.
             Err(Error::Refused(problem)) if problem.status == 404 => {
                 Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() })
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    async fn replan(&self, body: &ReplanStep) -> Result<ReplanView, CallError> {
+        match self.workflow_replan(body).await {
+            // An orchestrator of before plans nothing anew.
+            Err(Error::Refused(problem)) if problem.status == 404 => {
+                Ok(ReplanView::Kept { reason: NO_MANAGER.to_owned() })
             }
             answer => Ok(answer?),
         }

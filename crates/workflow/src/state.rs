@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::plan::{InputMode, Plan, Step};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
@@ -65,6 +65,9 @@ pub struct RunState {
     /// How the run went on the last time that it stood still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<Continuation>,
+    /// What became of the command of the newest step that was not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// What was asked for; absent once the plan has taken its place.
     #[serde(default)]
     pub request: Option<Shared<Request>>,
@@ -168,6 +171,18 @@ pub struct Continuation {
     pub reason: String,
 }
 
+/// What became of the command of a step that was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// The job whose result was not accepted.
+    pub job_id: JobId,
+    /// What the next attempt runs in its place; absent if the command stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    /// Why, in words.
+    pub reason: String,
+}
+
 /// How a run goes on that stood still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -208,6 +223,7 @@ impl RunState {
             verification: None,
             tally: Tally::default(),
             continuation: None,
+            revision: None,
             request: None,
             bounds: Bounds::default(),
             policy: None,

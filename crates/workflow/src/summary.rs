@@ -1,7 +1,7 @@
 //! What a person reads at the end of a run.
 
 use cynode_domain::job::{Action, Ending};
-use cynode_domain::plan::Step;
+use cynode_domain::plan::{Step, StepAuthor};
 use cynode_domain::verification::{ACCEPT_UNVERIFIED, VerificationStatus};
 
 use crate::engine::Node;
@@ -99,6 +99,9 @@ pub(crate) fn failed(state: &RunState) -> String {
     let reason = state.verification.as_ref().and_then(|verdict| verdict.first_failure());
     let reason = reason.unwrap_or("its result was not accepted");
     let mut text = format!("{} failed after {attempts}: {reason}.", step(state));
+    if let Some(reason) = kept(state) {
+        text = format!("{text} It was not planned anew: {reason}.");
+    }
     if let Some(decided) = state.decided() {
         return format!("{text} It was not run again: {}.", decided.reason);
     }
@@ -107,6 +110,14 @@ pub(crate) fn failed(state: &RunState) -> String {
         text.push_str(" It was not run again, because it may have done part of its work.");
     }
     text
+}
+
+/// Why the project manager planned no other command for the step that failed, if it could have.
+fn kept(state: &RunState) -> Option<&str> {
+    let result = state.last_result.as_ref()?;
+    let revision = state.revision.as_ref().filter(|revision| revision.job_id == result.job_id)?;
+    let is_managers = state.current_step().is_some_and(|step| step.author == StepAuthor::Manager);
+    (is_managers && revision.action.is_none()).then_some(revision.reason.as_str())
 }
 
 fn what_failed(state: &RunState, failure: &NodeFailure) -> String {
@@ -144,12 +155,9 @@ mod tests {
     fn state(commands: usize, findings: Vec<Finding>) -> RunState {
         let mut state = RunState::new(TaskId::generate());
         let action = Action::Command { line: "make".to_owned() };
-        state.plan = Plan {
-            steps: vec![Step { action, expected_outputs: vec![] }; commands],
-            assumptions: vec![],
-            made_by: None,
-        }
-        .into();
+        state.plan =
+            Plan { steps: vec![Step::of(action); commands], assumptions: vec![], made_by: None }
+                .into();
         let verdict = Verdict::of(findings).accept_unverified();
         state.tally = state.tally.with(&verdict, &[]);
         state.verification = Some(verdict.into());

@@ -21,6 +21,8 @@ use crate::work::{closed, commands, create};
 /// What a model is asked for a plan with, and for a judgement.
 const PLANNING: &str = "Plan the commands that carry out this request";
 const JUDGING: &str = "Judge each criterion by the evidence";
+/// What a model is asked with for another command.
+const REPLANNING: &str = "A step of a plan was not accepted";
 
 /// A system whose only provider is `provider`. What the script does not mention, rules decide.
 pub(crate) async fn system(provider: &ScriptedProvider) -> System {
@@ -138,6 +140,37 @@ async fn what_an_analyst_fails_is_not_accepted() {
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     let found = findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
+}
+
+#[tokio::test]
+async fn what_an_analyst_rejects_is_planned_anew_with_its_findings() {
+    let provider = ScriptedProvider::start();
+    // Only who reads the file sees these words: no command has them.
+    provider.when("well met, everybody", judged("pass"));
+    provider.when(PLANNING, planned(&["echo hm > $CYNODE_ARTIFACTS_DIR/greeting.txt"]));
+    let better = "printf 'well %s, everybody' met > $CYNODE_ARTIFACTS_DIR/greeting.txt";
+    let replanned = json!({ "command": better, "reason": "it greets everybody" });
+    provider.when(REPLANNING, Answer::call("respond", replanned));
+    let finding = json!({
+        "criterion": 0, "status": "fail", "reason": "greeting.txt:1 greets nobody",
+        "suggestion": "address everybody",
+    });
+    provider.when(JUDGING, Answer::call("respond", json!({ "judgements": [finding] })));
+    let system = system(&provider).await;
+
+    let view = done(&system, with_prose(prompt("Greet"), "greeting.txt greets everybody")).await;
+
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    let requests = provider.requests();
+    let asked = requests.iter().find(|request| request.text.contains(REPLANNING)).unwrap();
+    for part in ["greeting.txt:1 greets nobody", "address everybody", "criterion/0"] {
+        assert!(asked.text.contains(part), "{part}: {}", asked.text);
+    }
+    let explained = system.cynork(&["run", "explain", &view.id.to_string()]).stdout;
+    assert!(explained.contains("planned anew by the project manager"), "{explained}");
+    let jobs = system.client.task_result(&view.id.to_string()).await.unwrap().jobs;
+    let attempts: Vec<_> = jobs.iter().map(|job| (job.step_index, job.attempt)).collect();
+    assert_eq!(attempts, [(0, 1), (0, 2)]);
 }
 
 #[tokio::test]

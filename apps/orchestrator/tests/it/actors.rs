@@ -69,7 +69,7 @@ impl Runner {
         attempt: u32,
     ) -> Result<JobId, Error> {
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step { action, expected_outputs: vec![] };
+        let step = Step::of(action);
         let body = DispatchStep { hold, step_index, attempt, step };
         Ok(self.client.workflow_dispatch(&body).await?.job_id)
     }
@@ -86,8 +86,9 @@ impl Runner {
         job_id: JobId,
         wait_ms: u32,
     ) -> Result<VerificationView, Error> {
-        let expected_outputs = vec![];
-        let body = VerifyStep { hold, job_id, expected_outputs, is_last_step: true, wait_ms };
+        let (expected_outputs, criteria) = (vec![], vec![]);
+        let body =
+            VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms };
         self.client.workflow_verify(&body).await
     }
 

@@ -232,3 +232,47 @@ pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(
     assert_eq!(in_fork.first_failure(), Some("artifact out.txt is missing"));
     assert_eq!(in_retry.first_failure(), Some(STALE));
 }
+
+pub(crate) async fn an_analyst_reads_the_files_and_changes_of_the_attempt_it_judges(
+    harness: Harness,
+) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let node = harness.node("anvil").await;
+    let body = asked(json!({
+        "max_attempts": 2,
+        "attachments": [{ "name": "main.py", "content_base64": "b25lCnR3bwo=" }],
+    }));
+    let task = admin.task_create(&body).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    let on = (&runner, &node, hold);
+    attempt(on, (0, 1), &["left-over"], 1).await;
+    runner.dispatch_attempt(hold, 0, 2).await.unwrap();
+    let job = node.take().await;
+    let files: [(&str, &[u8]); 2] = [("main.py", b"one\nthree\n"), ("image", b"\x89PNG\0\xff")];
+    for (path, content) in files {
+        node.client.node_put_artifact(job, path, content.into()).await.unwrap();
+    }
+    node.end(job, 0).await.unwrap();
+    let pa = Mcp::agent(&harness, AgentType::Pa).await;
+    let get = async |path: &str, format: &str, max_bytes: u32| {
+        let of = json!({ "task_id": task.id, "job_id": job, "path": path, "format": format,
+            "max_bytes": max_bytes });
+        pa.call("artifact.get", of).await
+    };
+
+    let listed = pa.call("artifact.list", json!({ "task_id": task.id, "job_id": job })).await;
+    let text = get("main.py", "text", 1000).await;
+    let cut = get("main.py", "text", 4).await;
+    let diff = get("main.py", "diff", 1000).await;
+    let image = get("image", "text", 1000).await;
+
+    let paths: Vec<_> =
+        listed["items"].as_array().unwrap().iter().map(|file| file["path"].clone()).collect();
+    assert_eq!(paths, ["image", "main.py"], "what a failed attempt left is not among them");
+    assert_eq!((&text["text"], &text["is_cut"]), (&json!("one\nthree\n"), &json!(false)));
+    assert_eq!((&cut["text"], &cut["is_cut"]), (&json!("one\n"), &json!(true)));
+    let changed = diff["diff"].as_str().unwrap();
+    assert!(changed.contains("-two\n+three\n"), "{changed}");
+    assert_eq!(diff["against"], "the attachment of that name");
+    assert_eq!((&image["text"], &image["is_binary"]), (&json!(""), &json!(true)));
+}

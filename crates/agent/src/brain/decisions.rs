@@ -16,6 +16,7 @@ mod judge;
 mod place;
 mod plan;
 mod refine;
+mod replan;
 mod review;
 mod review_cap;
 mod route;
@@ -34,10 +35,11 @@ pub use commands::explicit_commands;
 pub use components::{Components, IdentifyComponents};
 pub use continuing::{ContinueRun, Continued};
 pub use failure::{FailureAction, HandleFailure, Handled};
-pub use judge::{JudgeCriteria, Judged, Judgement};
+pub use judge::{Exhibit, JudgeCriteria, Judged, Judgement};
 pub use place::{PlaceJob, Placed};
 pub use plan::{PlanBackground, PlanSteps, Planned};
 pub use refine::{AddedCheck, CheckKind, RefineCriteria, Refined};
+pub use replan::{ReplanStep, Replanned};
 pub use review::{Issue, IssueWeight, Review, ReviewArtifact, ReviewVerdict, ToolCheck};
 pub use review_cap::{CapAction, CapDecision, ReviewCapExceeded};
 pub use route::{RouteAmbiguity, Routed};
@@ -72,6 +74,7 @@ pub fn recheck(brain: &Brain, purpose: &str, input: &Value, answer: &Value) -> O
         of::<PlaceJob>,
         of::<PlanSteps>,
         of::<RefineCriteria>,
+        of::<ReplanStep>,
         of::<ReviewArtifact>,
         of::<ReviewCapExceeded>,
         of::<RouteAmbiguity>,

@@ -1,7 +1,7 @@
 //! The parts of a context: each a type with a name, a size cap and a text.
 
 use cynode_domain::criteria::Criterion;
-use cynode_wire::handoff::{ProjectFacts, TaskFacts};
+use cynode_wire::handoff::{FileFacts, ProjectFacts, TaskFacts, WorkspaceFacts};
 
 use super::untrusted;
 
@@ -150,6 +150,25 @@ impl Fragment for Task<'_> {
         }
         text
     }
+}
+
+/// What the workspace of a task holds, in sentences; names of files are quoted.
+pub(crate) fn workspace_prompt(workspace: &WorkspaceFacts) -> String {
+    let WorkspaceFacts { attachments, is_used } = workspace;
+    let used = "It also holds what earlier commands of this task left there.";
+    if attachments.is_empty() {
+        let text =
+            if *is_used { used.replace("also holds", "holds") } else { "It is empty.".to_owned() };
+        return format!("The workspace is the current directory. {text}");
+    }
+    let line = |file: &FileFacts| {
+        let directory = WorkspaceFacts::ATTACHMENTS;
+        format!("{directory}/{} ({} bytes)", file.path, file.size_bytes)
+    };
+    let lines: Vec<String> = attachments.iter().map(line).collect();
+    let files = untrusted::quote("files in the workspace", &lines.join("\n"), 4 * 1024);
+    let rest = if *is_used { used } else { "It holds nothing else." };
+    format!("The workspace is the current directory and holds these files:\n{files}\n{rest}")
 }
 
 /// A criterion in a line of words.

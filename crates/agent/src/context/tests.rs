@@ -3,7 +3,7 @@
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::status::ShownTaskStatus;
-use cynode_wire::handoff::{AgentSecret, HandoffUser, ProjectFacts, TaskFacts};
+use cynode_wire::handoff::{AgentSecret, HandoffUser, ProjectFacts, TaskFacts, WorkspaceFacts};
 use cynode_wire::preferences::EffectiveView;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -36,6 +36,7 @@ fn work(preferences: Value) -> HandoffContext {
             Criterion::ExitCode { equals: 0 },
         ],
         updated_at: None,
+        workspace: WorkspaceFacts::default(),
     };
     HandoffContext {
         user: HandoffUser { id: UserId::from(Uuid::from_u128(3)), handle: "ada".to_owned() },

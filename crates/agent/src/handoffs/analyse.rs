@@ -7,7 +7,9 @@ use cynode_wire::findings::FindingView;
 use cynode_wire::handoff::{AnalystAnswer, DecidedBy, Handoff, VerifyHandoff};
 use serde_json::{Value, json};
 
+use super::exhibits::read_exhibits;
 use crate::AgentError;
+use crate::brain::Decision as _;
 use crate::brain::decisions::{JudgeCriteria, Judgement};
 use crate::tools;
 use crate::work::Work;
@@ -26,8 +28,16 @@ pub(crate) async fn analyse(
         let (tool, message) = (WRITE.to_owned(), "the handoff names no task".to_owned());
         return Err(AgentError::Tool { tool, kind: ErrorKind::InvalidArguments, message });
     };
-    let question =
-        JudgeCriteria { criteria: body.criteria.clone(), evidence: body.evidence.clone() };
+    let mut question = JudgeCriteria {
+        criteria: body.criteria.clone(),
+        evidence: body.evidence.clone(),
+        command: body.command.clone(),
+        earlier: body.earlier.clone(),
+        exhibits: vec![],
+    };
+    if question.by_rule().is_none() {
+        question.exhibits = read_exhibits(&work, task, body).await?;
+    }
     let judged = work.think(&question).await?;
     // Where nobody could look there is nothing to find: only who looked can ask a person.
     let has_looked = work.decisions.last().is_none_or(|record| record.by != DecidedBy::Fallback);

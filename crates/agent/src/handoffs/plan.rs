@@ -4,7 +4,7 @@
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Action;
-use cynode_domain::plan::Step;
+use cynode_domain::plan::{Step, StepAuthor};
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_wire::handoff::{
     DecidedBy, Handoff, HandoffContext, PlanAnswer, PlanHandoff, PlanOutcome, TaskFacts,
@@ -35,6 +35,7 @@ pub(crate) async fn plan(
         criteria: task.map(prose).unwrap_or_default(),
         expected_outputs: body.expected_outputs.clone(),
         max_commands: work.brain.max_steps(),
+        workspace: task.map(|task| task.workspace.clone()).unwrap_or_default(),
         background: None,
     };
     if let (Some(task), None) = (task, question.by_rule()) {
@@ -43,13 +44,21 @@ pub(crate) async fn plan(
     }
     let planned = work.think(&question).await?.settled();
     let by_rule = work.decisions.last().is_some_and(|record| record.by == DecidedBy::Rule);
+    let mut checks = vec![];
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
         if !planned.commands.is_empty() && (needs_checks || !prose(task).is_empty()) {
-            refine(&mut work, task, (&body.prompt, &planned.commands)).await?;
+            checks = refine(&mut work, task, (&body.prompt, &planned.commands)).await?;
         }
     }
-    let outcome = outcome(planned, &body.expected_outputs);
+    // Commands that the request names are a person's words.
+    let author = if by_rule { StepAuthor::Person } else { StepAuthor::Manager };
+    let mut outcome = outcome(planned, author, &body.expected_outputs);
+    if let PlanOutcome::Planned { steps, .. } = &mut outcome {
+        for (step, criteria) in steps.iter_mut().zip(checks) {
+            step.criteria = criteria;
+        }
+    }
     Ok(PlanAnswer { outcome, decisions: work.decisions })
 }
 
@@ -81,21 +90,24 @@ async fn load_background(
     Ok(PlanBackground { kind, scope: scoped.scope, project })
 }
 
-/// Writes sharper criteria down, and more of them, where that makes any difference.
+/// Writes sharper criteria down, and more of them, where that makes any difference. Returns those that are
+/// about the result of one command, by command.
 async fn refine(
     work: &mut Work,
     task: &TaskFacts,
     (prompt, commands): (&str, &[String]),
-) -> Result<(), AgentError> {
+) -> Result<Vec<Vec<Criterion>>, AgentError> {
     let question = RefineCriteria {
         request: prompt.to_owned(),
         criteria: task.acceptance_criteria.clone(),
         commands: commands.to_vec(),
     };
     let refined = work.think(&question).await?;
+    let of_steps = (0..commands.len()).map(|index| question.of_step(&refined, index));
+    let of_steps = of_steps.collect();
     let criteria = question.with(&refined);
     if criteria == task.acceptance_criteria {
-        return Ok(());
+        return Ok(of_steps);
     }
     let mut arguments = json!({ "task_id": task.id, "acceptance_criteria": criteria });
     if let Some(seen) = task.updated_at {
@@ -105,13 +117,13 @@ async fn refine(
         // Whoever changed it in the meantime knows better; what a rule can check is checked anyway.
         Err(error) if error.is_conflict() => {
             debug!(task.id = %task.id, "task {} keeps its criteria: {error}", task.id);
-            Ok(())
+            Ok(of_steps)
         }
-        other => other.map(drop),
+        other => other.map(|_| of_steps),
     }
 }
 
-fn outcome(planned: Planned, outputs: &[String]) -> PlanOutcome {
+fn outcome(planned: Planned, author: StepAuthor, outputs: &[String]) -> PlanOutcome {
     if planned.commands.is_empty() {
         let question = Question {
             kind: QuestionKind::Clarification,
@@ -122,9 +134,9 @@ fn outcome(planned: Planned, outputs: &[String]) -> PlanOutcome {
         return PlanOutcome::Ask { question };
     }
     let last = planned.commands.len() - 1;
-    let step = |(index, line): (usize, String)| Step {
-        action: Action::Command { line },
-        expected_outputs: if index == last { outputs.to_vec() } else { vec![] },
+    let step = |(index, line): (usize, String)| {
+        let expected_outputs = if index == last { outputs.to_vec() } else { vec![] };
+        Step { expected_outputs, author, ..Step::of(Action::Command { line }) }
     };
     let steps = planned.commands.into_iter().enumerate().map(step).collect();
     PlanOutcome::Planned { steps, assumptions: planned.assumptions }

@@ -11,6 +11,8 @@ use cynode_wire::preferences::EffectiveView;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::brain::Decision as _;
+use crate::brain::decisions::JudgeCriteria;
 use crate::script::{Shelf, refused, tool_error, work};
 
 const ANALYST: &str = "pm.analyst.request";
@@ -140,6 +142,8 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
             stale: vec![],
             checks: vec![],
         },
+        command: "polish".to_owned(),
+        earlier: vec![],
     })
 }
 
@@ -188,13 +192,68 @@ async fn an_analyst_writes_a_finding_about_each_criterion() {
     assert!(written["message"].as_str().unwrap().starts_with("it shines: "));
 }
 
+fn output(path: &str, size_bytes: i64) -> Value {
+    json!({
+        "job_id": ID, "step_index": 0, "path": path, "size_bytes": size_bytes,
+        "sha256": "00", "created_at": "2026-11-15T12:00:00Z",
+    })
+}
+
+#[tokio::test]
+async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judges() {
+    let named = output("out/shine.txt", 9000);
+    let text =
+        json!({ "artifact": named, "text": "It shines.\n", "is_binary": false, "is_cut": true });
+    let diff = json!({
+        "artifact": named, "against": "the attachment of that name", "diff": "-dull\n+shines\n",
+        "is_binary": false, "is_cut": false,
+    });
+    let image =
+        json!({ "artifact": output("a.png", 7), "text": "", "is_binary": true, "is_cut": false });
+    let shelf = Shelf::new([
+        ("artifact.list", Ok(json!({ "items": [output("a.png", 7), named] }))),
+        ("artifact.get", Ok(text)),
+        ("artifact.get", Ok(diff)),
+        ("artifact.get", Ok(image)),
+    ]);
+    let mut handoff = verification(0);
+    handoff.body.criteria = vec!["shine.txt says that it shines".to_owned()];
+    handoff.body.evidence.stderr = "a warning".to_owned();
+    let task = handoff.context.task.as_ref().unwrap();
+
+    let exhibits = exhibits::read_exhibits(&work(&shelf, None), task, &handoff.body).await.unwrap();
+
+    let asked: Vec<_> =
+        shelf.called().into_iter().map(|(_, a)| (a["path"].clone(), a["format"].clone())).collect();
+    let expected = [
+        (Value::Null, Value::Null),
+        (json!("out/shine.txt"), json!("text")),
+        (json!("out/shine.txt"), json!("diff")),
+        (json!("a.png"), json!("text")),
+    ];
+    assert_eq!(asked, expected, "what a criterion names is read first, and compared");
+    assert!(shelf.called().iter().all(|(_, arguments)| arguments["job_id"] == ID));
+    let prompt = JudgeCriteria {
+        criteria: handoff.body.criteria.clone(),
+        evidence: handoff.body.evidence.clone(),
+        command: handoff.body.command.clone(),
+        earlier: vec![],
+        exhibits,
+    }
+    .prompt();
+    for part in ["It shines.\n", "+shines", "a.png: binary, 7 bytes", "a warning", "polish"] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+}
+
 #[tokio::test]
 async fn an_analyst_without_a_model_finds_nothing_and_asks_nobody() {
     let shelf = Shelf::new([]);
 
     let answer = analyse(work(&shelf, None), &verification(0)).await.unwrap();
 
-    assert!(answer.findings.is_empty() && shelf.names().is_empty());
+    assert!(answer.findings.is_empty());
+    assert_eq!(shelf.names(), ["artifact.list"], "it looked, and wrote nothing");
     let decided = answer.decisions.last().unwrap();
     assert!(decided.reason.contains("no model is configured"), "{decided:?}");
 }

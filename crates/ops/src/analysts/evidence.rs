@@ -6,13 +6,19 @@ use cynode_domain::criteria::{Criterion, Evidence, sharpened};
 use cynode_domain::finding::criterion_at;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::verification::VerificationKey;
-use cynode_store::{Finding, FindingStore, Job, Task, Tx};
-use cynode_wire::handoff::VerifyHandoff;
+use cynode_store::{Finding, FindingStore, Job, JobStore, Task, Tx};
+use cynode_wire::handoff::{EarlierStep, VerifyHandoff};
 
-use crate::workflow::evidence_of;
+use crate::workflow::make::names_step;
+use crate::workflow::{RunFiles, command_of, ending_of, evidence_of, job_view, planned_step};
 
 /// How much of the output is handed over: its end.
 const MAX_OUTPUT_CHARS: usize = 16 * 1024;
+/// How much of a command is handed over: its beginning.
+const MAX_COMMAND_CHARS: usize = 2000;
+/// How many earlier steps are handed over, and how much of what each of them printed.
+const MAX_EARLIER_STEPS: u32 = 20;
+const MAX_EARLIER_CHARS: usize = 1000;
 /// How many findings of a task are looked through, newest first.
 const LOOKED_THROUGH: u32 = 1000;
 
@@ -32,13 +38,25 @@ pub(super) fn prose(criteria: &[Criterion]) -> Vec<String> {
 pub(super) fn handed(
     (job_id, step_index, attempt): (JobId, u32, u32),
     criteria: Vec<String>,
-    mut evidence: Evidence,
+    evidence: Evidence,
 ) -> VerifyHandoff {
-    let excess = evidence.stdout.chars().count().saturating_sub(MAX_OUTPUT_CHARS);
-    if excess > 0 {
-        evidence.stdout = evidence.stdout.chars().skip(excess).collect();
-    }
-    VerifyHandoff { job_id, step_index, attempt, criteria, evidence }
+    let (evidence, command, earlier) = (shortened(evidence), String::new(), vec![]);
+    VerifyHandoff { job_id, step_index, attempt, criteria, evidence, command, earlier }
+}
+
+/// The evidence with no more than the end of what was printed.
+pub(crate) fn shortened(evidence: Evidence) -> Evidence {
+    let (stdout, stderr) = (end_of(&evidence.stdout), end_of(&evidence.stderr));
+    Evidence { stdout, stderr, ..evidence }
+}
+
+fn end_of(text: &str) -> String {
+    last_chars(text, MAX_OUTPUT_CHARS)
+}
+
+fn last_chars(text: &str, most: usize) -> String {
+    let excess = text.chars().count().saturating_sub(most);
+    text.chars().skip(excess).collect()
 }
 
 /// The verification of a job, as the database knows it.
@@ -48,9 +66,42 @@ pub(super) async fn gather(
     job: Job,
 ) -> Result<VerifyHandoff, cynode_store::Error> {
     let of = (job.asked.id, job.asked.step_index, job.asked.attempt);
-    let evidence = evidence_of(tx, job).await?;
+    let planned = planned_step(tx, job.asked.task, job.asked.step_index).await?;
+    let is_last = planned.as_ref().is_none_or(|planned| planned.is_last);
     // As the verdict sees them: findings are told by their place among what is left in prose.
-    Ok(handed(of, prose(&sharpened(&task.asked.acceptance_criteria)), evidence))
+    let mut criteria = planned.map_or_else(Vec::new, |planned| sharpened(&planned.step.criteria));
+    if is_last {
+        criteria.extend(sharpened(&task.asked.acceptance_criteria));
+    }
+    let command = first_chars(&command_of(&job).unwrap_or_default(), MAX_COMMAND_CHARS);
+    let earlier = if is_last { earlier_steps(tx, &job).await? } else { vec![] };
+    let files = if is_last { RunFiles::SoFar } else { RunFiles::OfAttempt };
+    let evidence = evidence_of(tx, job, files).await?;
+    Ok(VerifyHandoff { command, earlier, ..handed(of, prose(&criteria), evidence) })
+}
+
+/// The accepted attempts at the steps before that of this job: the newest at each, as a run leaves a
+/// step in no other way.
+async fn earlier_steps(tx: &mut Tx, job: &Job) -> Result<Vec<EarlierStep>, cynode_store::Error> {
+    let first = job.asked.step_index.saturating_sub(MAX_EARLIER_STEPS);
+    let mut earlier = vec![];
+    for step_index in first..job.asked.step_index {
+        let jobs = tx.job_list_step(job.asked.run, step_index).await?.into_iter();
+        let newest = jobs.filter(|job| names_step(&job.asked)).max_by_key(|job| job.asked.attempt);
+        let Some(newest) = newest else { continue };
+        let command = first_chars(&command_of(&newest).unwrap_or_default(), MAX_COMMAND_CHARS);
+        let view = job_view(newest)?;
+        let ending = ending_of(&view);
+        let (stdout, stderr) =
+            view.result.map(|result| (result.stdout, result.stderr)).unwrap_or_default();
+        let [stdout, stderr] = [stdout, stderr].map(|text| last_chars(&text, MAX_EARLIER_CHARS));
+        earlier.push(EarlierStep { step_index, command, ending, stdout, stderr });
+    }
+    Ok(earlier)
+}
+
+fn first_chars(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }
 
 /// What the analysts of a verification wrote about each criterion; the newest counts.
@@ -82,7 +133,7 @@ mod tests {
         let evidence = Evidence {
             ending: Ending::Exited { code: 0 },
             stdout: format!("{}end", "x".repeat(MAX_OUTPUT_CHARS)),
-            stderr: String::new(),
+            stderr: format!("{}failed", "x".repeat(MAX_OUTPUT_CHARS)),
             artifacts: vec![],
             stale: vec![],
             checks: vec![],
@@ -92,5 +143,7 @@ mod tests {
 
         assert_eq!(handed.evidence.stdout.len(), MAX_OUTPUT_CHARS);
         assert!(handed.evidence.stdout.ends_with("end"));
+        assert_eq!(handed.evidence.stderr.len(), MAX_OUTPUT_CHARS);
+        assert!(handed.evidence.stderr.ends_with("failed"));
     }
 }

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{GroupId, TokenId};
-use cynode_store::TokenOrigin;
+use cynode_store::{ArtifactStore, PlacementStore, Task, TokenOrigin, Tx};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::handoff::{
-    AgentRole, AgentSecret, HandoffContext, HandoffUser, ProjectFacts, TaskFacts,
+    AgentRole, AgentSecret, FileFacts, HandoffContext, HandoffUser, ProjectFacts, TaskFacts,
+    WorkspaceFacts,
 };
 
 use super::{HandoffError, Handoffs, Subject};
+use crate::artifacts::ATTACHMENT;
 use crate::groups;
 use crate::preferences::{self, PreferenceError};
 use crate::projects::{self, ProjectError};
@@ -18,6 +20,8 @@ use crate::tasks::{self, TaskError};
 
 /// How much longer than its handoff a token lives, should nobody be left to end it.
 const GRACE: Duration = Duration::from_mins(1);
+/// How many attachments are named.
+const MAX_ATTACHMENTS: usize = 200;
 
 /// A context, and the token in it that has to be ended.
 pub(super) struct Prepared {
@@ -106,19 +110,34 @@ impl Handoffs {
                             name: project.display_name,
                             description: Some(project.description).filter(|text| !text.is_empty()),
                         }),
-                        task: task.map(|task| TaskFacts {
-                            id: task.asked.id,
-                            name: task.asked.name,
-                            status: task.status.shown(),
-                            prompt: task.asked.prompt,
-                            acceptance_criteria: task.asked.acceptance_criteria,
-                            updated_at: Some(task.updated_at),
-                        }),
+                        task: match task {
+                            Some(task) => Some(task_facts(tx, task).await?),
+                            None => None,
+                        },
                     })
                 })
             })
             .await
     }
+}
+
+async fn task_facts(tx: &mut Tx, task: Task) -> Result<TaskFacts, cynode_store::Error> {
+    let id = task.asked.id;
+    let files = tx.artifact_list(id).await?.into_iter();
+    let attachments = files.filter(|file| file.kind == ATTACHMENT).take(MAX_ATTACHMENTS);
+    let attachments = attachments
+        .map(|file| FileFacts { path: file.path, size_bytes: file.size_bytes })
+        .collect();
+    let is_used = tx.task_node(id).await?.is_some();
+    Ok(TaskFacts {
+        id,
+        name: task.asked.name,
+        status: task.status.shown(),
+        prompt: task.asked.prompt,
+        acceptance_criteria: task.asked.acceptance_criteria,
+        updated_at: Some(task.updated_at),
+        workspace: WorkspaceFacts { attachments, is_used },
+    })
 }
 
 /// What the database knows of the subject.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, ContinueAnswer, ContinueRunHandoff, DecideAnswer,
     DecideHandoff, DecisionRecord, Handoff, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer,
-    PlanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    PlanHandoff, ReplanAnswer, ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,6 +38,16 @@ impl Handoffs {
     ) -> Result<PlanAnswer, HandoffError> {
         let decided = |answer: &PlanAnswer| answer.decisions.clone();
         self.hand(HandoffKind::Plan, subject, body, decided).await
+    }
+
+    /// Has a step planned anew whose result was not accepted.
+    pub async fn replan(
+        &self,
+        subject: &Subject,
+        body: ReplanHandoff,
+    ) -> Result<ReplanAnswer, HandoffError> {
+        let decided = |answer: &ReplanAnswer| answer.decisions.clone();
+        self.hand(HandoffKind::Replan, subject, body, decided).await
     }
 
     /// Has criteria judged that no rule can check.

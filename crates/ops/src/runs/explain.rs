@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use cynode_domain::ids::JobId;
+use cynode_domain::job::Action;
 use cynode_domain::plan::{InputMode, Plan};
 use cynode_domain::run::{
     DISPATCH, FAILED, FINALIZE, MARK_FAILED, PLAN, RunVerb, VERIFY, next_node,
@@ -111,6 +112,7 @@ struct Known {
     attempts_by_step: BTreeMap<u32, u32>,
     verification: Option<Verdict>,
     continuation: Option<Continuation>,
+    revision: Option<Revision>,
     bounds: Bounds,
     failure: Option<Failure>,
     finish: Option<Finish>,
@@ -133,6 +135,28 @@ struct Bounds {
 struct Continuation {
     job_id: JobId,
     reason: String,
+}
+
+#[derive(PartialEq, Eq, Deserialize)]
+struct Revision {
+    job_id: JobId,
+    #[serde(default)]
+    action: Option<Action>,
+    reason: String,
+}
+
+impl Revision {
+    /// What became of the command, from what the run recorded.
+    fn describe(&self) -> String {
+        let reason = short(&self.reason);
+        match &self.action {
+            Some(action) => {
+                let command = short(&describe(action));
+                format!("planned anew by the project manager: {command} ({reason})")
+            }
+            None => format!("its command stays as it is: {reason}"),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -255,6 +279,8 @@ fn verified(row: &Transition, before: &Known, after: &Known) -> Told {
     let decided =
         after.continuation.as_ref().filter(|new| before.continuation.as_ref() != Some(new));
     input.extend(decided.map(|decided| format!("how it goes on: {}", short(&decided.reason))));
+    let revised = after.revision.as_ref().filter(|new| before.revision.as_ref() != Some(new));
+    input.extend(revised.map(Revision::describe));
     let mut rules: Vec<_> = findings.iter().map(|finding| finding.rule.as_str()).collect();
     rules.sort_unstable();
     rules.dedup();

@@ -11,8 +11,8 @@ use cynode_wire::workflow::Hold;
 use serde_json::Value;
 
 use super::analyst::Case;
+use super::evidence::ending_of;
 use super::make::{Made, Wanted, make_job};
-use super::verify::ending_of;
 use super::{WorkflowError, check, job_view, task_of};
 use crate::nodes::{Payload, Placing};
 
@@ -78,7 +78,8 @@ pub(super) async fn run(
     Ok(make_job(tx, &task, wanted, placing).await?)
 }
 
-fn command_of(job: &Job) -> Result<String, cynode_store::Error> {
+/// What a job ran: its command line, or the text of its script.
+pub(crate) fn command_of(job: &Job) -> Result<String, cynode_store::Error> {
     command_in(job.asked.payload.clone())
 }
 

@@ -22,8 +22,9 @@ use tokio::time::Instant;
 
 use super::beside::{Beside, patiently};
 use super::check::split;
+use super::evidence::ending_of;
 use super::plan::{in_words, owner};
-use super::verify::{ending_of, judged};
+use super::verify::judged;
 use super::{MAX_WAIT_MS, Workflow, WorkflowError, held_now, job_view, task_of};
 use crate::Signals;
 use crate::handoff::{HandoffError, Handoffs, Subject};
@@ -220,7 +221,7 @@ fn give_up(reason: String) -> Question {
 }
 
 /// A sentence as a part of another one.
-fn lower(sentence: &str) -> String {
+pub(super) fn lower(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().map(|first| first.to_lowercase().to_string());
     first.unwrap_or_default() + chars.as_str()

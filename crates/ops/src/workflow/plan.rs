@@ -15,6 +15,7 @@ use std::time::Duration;
 use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
+use cynode_domain::standstill::REPLANS_SINCE;
 use cynode_store::{Effect, Fenced, Store, Tx, UserStore, WorkflowStore};
 use cynode_wire::handoff::{DecisionRecord, PlanHandoff, PlanOutcome};
 use cynode_wire::planning::{NO_PLANNER, PlanRun, PlanningView};
@@ -181,6 +182,7 @@ impl Workflow {
             let Some(run) = asked.subject.run else { return Err(Fenced.into()) };
             let making = planner.clone().make(run, asked);
             if let Some(view) = planner.plans.progress((run, request.said.len()), making) {
+                self.keep_criteria(run, &view).await?;
                 return Ok(view);
             }
             if !listener.wait(deadline).await {
@@ -188,6 +190,20 @@ impl Workflow {
                 return Ok(PlanningView::Waiting { waiting_for });
             }
         }
+    }
+}
+
+impl Workflow {
+    /// A run whose steps have criteria is no more for a runner that would forget them.
+    async fn keep_criteria(&self, run: RunId, view: &PlanningView) -> Result<(), WorkflowError> {
+        let PlanningView::Planned { steps, .. } = view else { return Ok(()) };
+        if steps.iter().all(|step| step.criteria.is_empty()) {
+            return Ok(());
+        }
+        let raised = self.store.write_alone(move |tx| {
+            Box::pin(async move { tx.run_raise_version(run, REPLANS_SINCE).await })
+        });
+        Ok(raised.await?)
     }
 }
 
@@ -226,11 +242,8 @@ pub(crate) async fn owner(
 
 /// A plan that can be carried out, or why it cannot.
 fn checked(mut steps: Vec<Step>, assumptions: Vec<String>, owed: Vec<String>) -> PlanningView {
-    let is_sound = |step: &Step| {
-        let (Action::Command { line: text } | Action::Script { text }) = &step.action;
-        !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES && !text.contains('\0')
-    };
-    if steps.is_empty() || steps.len() > MAX_STEPS || !steps.iter().all(is_sound) {
+    let are_sound = steps.iter().all(|step| is_sound(&step.action));
+    if steps.is_empty() || steps.len() > MAX_STEPS || !are_sound {
         let reason = "The project manager's plan cannot be carried out".to_owned();
         return PlanningView::NoPlanner { reason };
     }
@@ -260,6 +273,12 @@ fn attributed(view: PlanningView, made_by: Option<String>) -> PlanningView {
     }
 }
 
+/// Whether there is something that can be run.
+pub(super) fn is_sound(action: &Action) -> bool {
+    let (Action::Command { line: text } | Action::Script { text }) = action;
+    !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES && !text.contains('\0')
+}
+
 pub(super) fn in_words(error: &HandoffError) -> String {
     match error {
         HandoffError::Away(_) | HandoffError::Lost(_) => "The project manager cannot be reached",
@@ -277,7 +296,7 @@ mod tests {
     use super::*;
 
     fn command(line: &str) -> Step {
-        Step { action: Action::Command { line: line.to_owned() }, expected_outputs: vec![] }
+        Step::of(Action::Command { line: line.to_owned() })
     }
 
     #[test]

@@ -5,33 +5,29 @@
 //! the verdict goes into the run's journal under step and attempt, so that asking again gives the same
 //! one and doubles nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_domain::criteria::{Evidence, sharpened};
+use cynode_domain::criteria::{Criterion, sharpened};
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, at_criterion};
 use cynode_domain::ids::RunId;
-use cynode_domain::job::Ending;
-use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{self, ASKS_UNJUDGED_SINCE, BY_ANALYST, Verdict, VerdictStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    ArtifactStore, BeforeStep, Effect, Finder, FindingPlace, Job, JobOutput, JobStore, StepVerdict,
-    TaskStore, Tx, VerdictStore, WorkflowStore,
+    Effect, Finder, FindingPlace, Job, JobStore, StepVerdict, TaskStore, Tx, VerdictStore,
+    WorkflowStore,
 };
 use cynode_wire::findings::CreateFinding;
-use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::{Hold, VerificationView, VerifyStep};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::analyst::{AnalystError, Case, Opinion};
-use super::check::{CHECK, Checks, run as run_check};
+use super::check::{Checks, run as run_check};
+use super::evidence::{RunFiles, evidence};
 use super::make::names_step;
 use super::settle::{by_preference, round};
-use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, held_now, job_view, task_of};
-use crate::artifacts::OUTPUT;
+use super::{MAX_WAIT_MS, Workflow, WorkflowError, check, held_now, task_of};
 use crate::findings;
 use crate::signals::Topic;
 
@@ -61,8 +57,7 @@ impl Workflow {
                 Known::Waiting(waiting_for) => waiting_for,
                 Known::Case(case) => match self.analyst.examine(&case).await? {
                     Opinion::Verdict(verdict) => {
-                        let is_last = request.is_last_step;
-                        match self.conclude(hold, (*case, is_last), verdict).await? {
+                        match self.conclude(&request, *case, verdict).await? {
                             Some(verdict) => return Ok(verdict.into()),
                             None => continue,
                         }
@@ -95,20 +90,21 @@ impl Workflow {
     /// Nothing if the criteria that it rests on are no longer those of the task.
     async fn conclude(
         &self,
-        hold: Hold,
-        (case, is_last): (Case, bool),
+        request: &Arc<VerifyStep>,
+        case: Case,
         verdict: Verdict,
     ) -> Result<Option<Verdict>, WorkflowError> {
         let now = self.clock.now();
+        let request = Arc::clone(request);
         failpoint::hit("verify_judged", "verify_step_result");
         let kept = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    if is_last && !has_criteria(tx, &case).await? {
+                    if request.is_last_step && !has_criteria(tx, &request, &case).await? {
                         return Ok(None);
                     }
-                    conclude(tx, hold, (&case, verdict), now).await.map(Some)
+                    conclude(tx, request.hold, (&case, verdict), now).await.map(Some)
                 })
             })
             .await?;
@@ -157,82 +153,19 @@ async fn look(tx: &mut Tx, request: Arc<VerifyStep>) -> Result<Known, WorkflowEr
         step_index,
         attempt,
         round: round(tx, lease.run, sequence).await?,
-        evidence: evidence(tx, job, checks, request.is_last_step.into()).await?,
+        evidence: evidence(tx, job, checks, RunFiles::for_step(request.is_last_step)).await?,
         owed: request.expected_outputs.clone(),
-        criteria: if request.is_last_step { sharpened(&task.acceptance_criteria) } else { vec![] },
+        criteria: criteria(&request, &task.acceptance_criteria),
     })))
 }
 
-/// What is known of the result of a job that is over.
-pub(crate) async fn evidence_of(tx: &mut Tx, job: Job) -> Result<Evidence, cynode_store::Error> {
-    let of_step = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
-    let checks = Checks::among(of_step, job.asked.run, &job)?;
-    evidence(tx, job, checks, FilesOf::RunSoFar).await
-}
-
-/// Whose files count as evidence about an attempt (ADR 24).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FilesOf {
-    /// Those of the attempt itself.
-    Attempt,
-    /// Those of the attempt, and of the accepted attempts at earlier steps of the same run.
-    RunSoFar,
-}
-
-impl From<bool> for FilesOf {
-    fn from(is_last_step: bool) -> Self {
-        if is_last_step { Self::RunSoFar } else { Self::Attempt }
+/// What the result must meet: the criteria of the step and, for the last step, those of the task.
+fn criteria(request: &VerifyStep, of_task: &[Criterion]) -> Vec<Criterion> {
+    let mut criteria = sharpened(&request.criteria);
+    if request.is_last_step {
+        criteria.extend(sharpened(of_task));
     }
-}
-
-async fn evidence(
-    tx: &mut Tx,
-    job: Job,
-    checks: Checks,
-    files: FilesOf,
-) -> Result<Evidence, cynode_store::Error> {
-    let (task, files) = (job.asked.task, outputs(tx, &job, files).await?);
-    let artifacts: BTreeSet<_> = files.into_iter().map(|output| output.path).collect();
-    let known = tx.artifact_list(task).await?.into_iter();
-    let known = known.filter(|known| known.kind == OUTPUT).map(|known| known.path);
-    let stale = known.filter(|path| !artifacts.contains(path)).collect();
-    let view = job_view(job)?;
-    let ending = ending_of(&view);
-    let (stdout, stderr) =
-        view.result.map(|result| (result.stdout, result.stderr)).unwrap_or_default();
-    let artifacts = artifacts.into_iter().collect();
-    Ok(Evidence { ending, stdout, stderr, artifacts, stale, checks: checks.ended })
-}
-
-/// The files that count as evidence about a job's result.
-async fn outputs(
-    tx: &mut Tx,
-    job: &Job,
-    files: FilesOf,
-) -> Result<Vec<JobOutput>, cynode_store::Error> {
-    let mut outputs = tx.output_list(job.asked.id).await?;
-    if files == FilesOf::RunSoFar {
-        let (run, step_index) = (job.asked.run, job.asked.step_index);
-        let before = BeforeStep { run, step_index, attempts_below: CHECK };
-        outputs.extend(tx.output_list_before(before).await?);
-    }
-    Ok(outputs)
-}
-
-/// How a job that is over ended.
-pub(super) fn ending_of(job: &JobView) -> Ending {
-    if let Some(result) = &job.result {
-        return result.ending.clone();
-    }
-    match job.status {
-        JobStatus::Canceled => Ending::Canceled,
-        JobStatus::LeaseExpired => {
-            Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
-        }
-        JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Failed => {
-            Ending::NotStarted { reason: "it left no result".to_owned() }
-        }
-    }
+    criteria
 }
 
 /// The verdict that was given on a job before.
@@ -267,9 +200,13 @@ fn read(verdict: Value) -> Result<Verdict, WorkflowError> {
 
 /// Whether a case rests on the criteria that its task has now. They change no more until the transaction
 /// has ended.
-async fn has_criteria(tx: &mut Tx, case: &Case) -> Result<bool, WorkflowError> {
+async fn has_criteria(
+    tx: &mut Tx,
+    request: &VerifyStep,
+    case: &Case,
+) -> Result<bool, WorkflowError> {
     let task = tx.task_lock(case.task).await?.ok_or(WorkflowError::NoTask(case.task))?;
-    Ok(sharpened(&task.asked.acceptance_criteria) == case.criteria)
+    Ok(criteria(request, &task.asked.acceptance_criteria) == case.criteria)
 }
 
 async fn conclude(

@@ -64,7 +64,7 @@ impl Judged {
         let workflow = Workflow::new(store, clock, signals).judged_by(analyst.clone());
         let hold = start(&workflow, its.task.id).await;
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step { action, expected_outputs: vec![] };
+        let step = Step::of(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         its.close(job).await;
@@ -85,6 +85,7 @@ impl Judged {
             hold: self.hold,
             job_id: self.job,
             expected_outputs: vec![],
+            criteria: vec![],
             is_last_step: true,
             wait_ms: 0,
         }

@@ -85,7 +85,7 @@ impl Standing {
         let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
         let hold = workflow.start(&body).await.unwrap().hold;
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step { action, expected_outputs: vec![] };
+        let step = Step::of(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         Self { manager, workflow, hold, job, its }
@@ -96,7 +96,8 @@ impl Standing {
         standing.its.close(standing.job).await;
         let (hold, job_id) = (standing.hold, standing.job);
         let (expected_outputs, is_last_step, wait_ms) = (vec![], true, 0);
-        let body = VerifyStep { hold, job_id, expected_outputs, is_last_step, wait_ms };
+        let body =
+            VerifyStep { hold, job_id, expected_outputs, criteria: vec![], is_last_step, wait_ms };
         standing.workflow.verify(body).await.unwrap().verdict.unwrap();
         standing
     }

@@ -21,6 +21,7 @@ mod planning;
 mod preferences;
 mod questions;
 mod registry;
+mod replanning;
 mod rules;
 mod schedules;
 mod skills;

@@ -97,7 +97,7 @@ impl Judged {
         let steering = Steering::new(store, clock, signals);
         let hold = start(&workflow, &its).await;
         let action = Action::Command { line: "echo hello".to_owned() };
-        let step = Step { action, expected_outputs: vec![] };
+        let step = Step::of(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         Self { its, workflow, steering, hold, job }
@@ -126,6 +126,7 @@ impl Judged {
             hold: self.hold,
             job_id: self.job,
             expected_outputs: vec![],
+            criteria: vec![],
             is_last_step: true,
             wait_ms: 0,
         };

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::ids::{FindingId, JobId, MessageId, ScheduleId, TaskId};
+use cynode_domain::job::Ending;
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::Report;
@@ -83,6 +84,85 @@ pub struct PlanAnswer {
     pub decisions: Vec<DecisionRecord>,
 }
 
+/// What was found about a result and is not met.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FindingNote {
+    /// What it says about the work.
+    pub status: FindingStatus,
+    /// What was found.
+    pub message: String,
+    /// Where: a criterion, a rule, a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What would put it right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+/// `POST /v1/handoff/replan`: the result of a step that the project manager planned was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplanHandoff {
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// The attempt at that step, from 1.
+    pub attempt: u32,
+    /// The request of the user.
+    pub request: String,
+    /// The commands that were run at this step, oldest first; the last one was not accepted.
+    pub tried: Vec<String>,
+    /// What was found about it.
+    pub findings: Vec<FindingNote>,
+    /// What is known of its result.
+    pub evidence: Evidence,
+    /// Artifact paths that the step must leave behind.
+    #[serde(default)]
+    pub expected_outputs: Vec<String>,
+}
+
+/// What becomes of the command of a step that was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ReplanOutcome {
+    /// The next attempt runs another command.
+    Replanned {
+        /// The line for `/bin/sh -c`.
+        command: String,
+    },
+    /// The command stays as it is.
+    Kept {},
+}
+
+/// The answer to [`ReplanHandoff`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplanAnswer {
+    /// What becomes of the command.
+    pub outcome: ReplanOutcome,
+    /// Why, for people.
+    pub reason: String,
+    /// What was decided on the way.
+    #[serde(default)]
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// The accepted attempt at an earlier step of the same run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierStep {
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// What it ran.
+    pub command: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// The end of its standard output.
+    pub stdout: String,
+    /// The end of its standard error.
+    pub stderr: String,
+}
+
 /// `POST /v1/handoff/verify` and `analyse`: rules have judged what they can; prose is left.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +178,12 @@ pub struct VerifyHandoff {
     pub criteria: Vec<String>,
     /// What is known of the result.
     pub evidence: Evidence,
+    /// What ran, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// For the last step, the accepted attempts at the steps before it, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierStep>,
 }
 
 /// What the project manager did about a verification.

@@ -7,10 +7,16 @@
 //!
 //! Criteria that nobody judged, a person is asked about: the step is accepted if the person accepts them, is
 //! judged again if the person says so, and is not accepted otherwise.
+//!
+//! What was found about a step that is not accepted goes to the project manager, which may plan another
+//! command for the next attempt ([`revision`]).
 
-use cynode_domain::criteria::sharpened;
+mod revision;
+
+use cynode_domain::criteria::{Criterion, sharpened};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
+use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::standstill::Standstill;
 use cynode_domain::verdict::{CLARIFY, Verdict, VerdictStatus};
@@ -20,7 +26,7 @@ use cynode_wire::workflow::VerificationView;
 
 use super::Control;
 use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Continuation, GoingOn, RunState};
+use crate::state::{Continuation, GoingOn, Revision, RunState};
 
 /// Has the step's result judged.
 #[derive(Debug)]
@@ -33,6 +39,8 @@ pub struct Verification {
     pub job_id: JobId,
     /// Artifact paths the step owed.
     pub expected_outputs: Vec<String>,
+    /// What must be true of the result of this step.
+    pub criteria: Vec<Criterion>,
     /// Whether the task's acceptance criteria apply.
     pub is_last_step: bool,
     /// Where the run stands if it is not accepted.
@@ -50,6 +58,8 @@ pub struct Standing {
     pub continued: u32,
     /// The step in words: its number, and what it runs.
     pub step: [String; 2],
+    /// Whose words its command is.
+    pub author: StepAuthor,
 }
 
 /// What was found, and how the run goes on where the verdict alone does not say.
@@ -59,6 +69,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// How it goes on.
     pub continuation: Option<Continuation>,
+    /// What becomes of the command of a step that was not accepted.
+    pub revision: Option<Revision>,
 }
 
 impl Node for VerifyStepResult {
@@ -68,11 +80,20 @@ impl Node for VerifyStepResult {
 
     async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Judged, NodeError> {
         let verdict = self.settled_verdict(cx, &input).await?;
-        let stands =
-            !input.standing.may_retry && Standstill::of(&input.standing.ending, &verdict).is_some();
-        let continuation =
-            if stands { self.continuation(cx, &input, &verdict).await? } else { None };
-        Ok(Judged { verdict, continuation })
+        let revision = self.revision(cx, &input, &verdict).await?;
+        let standing = &input.standing;
+        let is_replanned = revision.as_ref().is_some_and(|revision| revision.action.is_some());
+        let stands = !standing.may_retry && Standstill::of(&standing.ending, &verdict).is_some();
+        let continuation = if is_replanned && !standing.may_retry {
+            let (how, reason) = (GoingOn::Retry, "it was planned anew".to_owned());
+            let (job_id, number) = (input.job_id, standing.continued + 1);
+            Some(Continuation { job_id, number, how, reason })
+        } else if stands && !is_replanned {
+            self.continuation(cx, &input, &verdict).await?
+        } else {
+            None
+        };
+        Ok(Judged { verdict, continuation, revision })
     }
 }
 
@@ -167,6 +188,7 @@ impl On<RunState> for VerifyStepResult {
         Ok(Verification {
             job_id: result.job_id,
             expected_outputs: step.map(|s| s.expected_outputs.clone()).unwrap_or_default(),
+            criteria: step.map(|s| s.criteria.clone()).unwrap_or_default(),
             is_last_step: state.is_at_last_step(),
             standing: Standing {
                 ending: result.ending.clone(),
@@ -176,22 +198,32 @@ impl On<RunState> for VerifyStepResult {
                     format!("Step {number} of {}", state.plan.steps.len()),
                     step.map(|step| super::plan_steps::told(number, step)).unwrap_or_default(),
                 ],
+                author: step.map(|step| step.author).unwrap_or_default(),
             },
         })
     }
 
     fn apply(state: &mut RunState, judged: Judged) {
         if judged.verdict.is_accepted() {
-            let criteria = if state.is_at_last_step() {
-                sharpened(&state.acceptance_criteria)
-            } else {
-                vec![]
-            };
+            let of_step = state.current_step().map(|step| sharpened(&step.criteria));
+            let mut criteria = of_step.unwrap_or_default();
+            if state.is_at_last_step() {
+                criteria.extend(sharpened(&state.acceptance_criteria));
+            }
             state.tally = state.tally.with(&judged.verdict, &criteria);
         }
         state.verification = Some(judged.verdict.into());
         if judged.continuation.is_some() {
             state.continuation = judged.continuation;
+        }
+        if let Some(revision) = judged.revision {
+            let index = usize::try_from(state.current_step_index).unwrap_or(usize::MAX);
+            if let Some(action) = &revision.action
+                && let Some(step) = state.plan.steps.get_mut(index)
+            {
+                step.action = action.clone();
+            }
+            state.revision = Some(revision);
         }
     }
 }

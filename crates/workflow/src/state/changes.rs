@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::Error;
 
 use super::{
-    Bounds, Continuation, Criteria, Job, LastResult, NodeFailure, Preferences, Request, RunState,
-    Shared, Tally,
+    Bounds, Continuation, Criteria, Job, LastResult, NodeFailure, Preferences, Request, Revision,
+    RunState, Shared, Tally,
 };
 use crate::engine::{FAILED, Node};
 use crate::graph::GRAPH_VERSION;
@@ -33,6 +33,7 @@ pub struct Mark {
     verification: Option<Shared<Verdict>>,
     tally: Tally,
     continuation: Option<Continuation>,
+    revision: Option<Revision>,
     request: Option<Shared<Request>>,
     bounds: Bounds,
     policy: Option<Shared<RunPolicy>>,
@@ -66,6 +67,7 @@ impl TaskState for RunState {
             verification: self.verification.clone(),
             tally: self.tally,
             continuation: self.continuation.clone(),
+            revision: self.revision.clone(),
             request: self.request.clone(),
             bounds: self.bounds,
             policy: self.policy.clone(),
@@ -85,6 +87,7 @@ impl TaskState for RunState {
         told.optional("verification", self.verification.as_ref(), before.verification.as_ref())?;
         told.field("tally", &self.tally, &before.tally)?;
         told.field("continuation", &self.continuation, &before.continuation)?;
+        told.field("revision", &self.revision, &before.revision)?;
         told.optional("request", self.request.as_ref(), before.request.as_ref())?;
         told.field("bounds", &self.bounds, &before.bounds)?;
         told.optional("policy", self.policy.as_ref(), before.policy.as_ref())?;
@@ -223,7 +226,8 @@ mod tests {
         match act {
             Act::Plan(steps) => {
                 let action = Action::Command { line: "make".to_owned() };
-                let step = Step { action, expected_outputs: vec!["out".to_owned()] };
+                let expected_outputs = vec!["out".to_owned()];
+                let step = Step { expected_outputs, ..Step::of(action) };
                 state.plan =
                     Plan { steps: vec![step; *steps], assumptions: vec![], made_by: None }.into();
                 state.request = None;

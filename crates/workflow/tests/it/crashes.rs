@@ -32,6 +32,9 @@ fn essence(fake: &Fake, state: RunState) -> (Vec<String>, Vec<(u32, u32)>, RunSt
     state.task_id = "00000000-0000-0000-0000-000000000000".parse().unwrap();
     state.job = None;
     state.last_result = None;
+    if let Some(revision) = &mut state.revision {
+        revision.job_id = "00000000-0000-0000-0000-000000000000".parse().unwrap();
+    }
     (fake.path(), fake.jobs(), state)
 }
 

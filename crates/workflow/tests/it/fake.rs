@@ -2,17 +2,19 @@
 
 mod calls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId, TraceId};
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::plan::InputMode;
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::continuing::ContinuationView;
+use cynode_wire::planning::PlanningView;
+use cynode_wire::replanning::ReplanView;
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     CheckpointView, EffectView, Finish, GrantView, Hold, SaveCheckpoint, StartStatus,
@@ -99,6 +101,13 @@ pub(crate) struct World {
     pub(crate) question: Option<AskPerson>,
     /// What becomes of a run that stands still; nobody decides without it.
     pub(crate) continuation: Option<ContinuationView>,
+    /// What the project manager plans for a prompt; nobody plans without it.
+    pub(crate) plan: Option<PlanningView>,
+    /// What becomes of commands that were not accepted, each time that is asked; nobody plans anew
+    /// without it.
+    pub(crate) replans: VecDeque<ReplanView>,
+    /// What was dispatched, in order.
+    pub(crate) dispatched: Vec<Action>,
     /// How often the run had gone on, each time that was asked.
     pub(crate) continued: Vec<u32>,
     pub(crate) epoch: i64,
@@ -163,6 +172,9 @@ impl Fake {
             is_paused: false,
             question: None,
             continuation: None,
+            plan: None,
+            replans: VecDeque::new(),
+            dispatched: vec![],
             continued: vec![],
             epoch: 0,
             checkpoint: None,

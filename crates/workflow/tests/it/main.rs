@@ -13,5 +13,6 @@ mod lease_model;
 mod paths;
 mod people;
 mod policies;
+mod replanning;
 mod runner;
 mod state;

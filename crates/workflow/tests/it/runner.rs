@@ -210,7 +210,7 @@ async fn a_checkpoint_of_a_newer_graph_is_given_back_with_the_reason() {
 
     while_running(&fake, seconds(5)).await;
 
-    let expected = "the checkpoint is of graph version 99, and this runner knows 1 to 4";
+    let expected = "the checkpoint is of graph version 99, and this runner knows 1 to 5";
     assert_eq!(fake.world().put_down.as_deref(), Some(expected));
     assert_eq!((fake.calls("release"), fake.path().len()), (1, 2));
 }

@@ -21,6 +21,7 @@ async fn the_stored_state_keeps_its_shape() {
         ".task_id" => "[task]",
         ".job.job_id" => "[job]",
         ".last_result.job_id" => "[job]",
+        ".revision.job_id" => "[job]",
     });
 }
 

@@ -1,11 +1,12 @@
 //! Which commands carry out a request in prose.
 
+use cynode_wire::handoff::WorkspaceFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Scope, WorkKind, explicit_commands, object, texts};
 use crate::brain::{Decision, Ruling};
-use crate::context::untrusted;
+use crate::context::{untrusted, workspace_prompt};
 
 /// More commands than this are no plan.
 const MAX_COMMANDS: usize = 50;
@@ -22,6 +23,9 @@ pub struct PlanSteps {
     /// How many commands a model may want; those that the request itself names are not counted.
     #[serde(default = "most")]
     pub max_commands: usize,
+    /// What the workspace holds before the first command.
+    #[serde(default)]
+    pub workspace: WorkspaceFacts,
     /// How the request was classified before; absent where a rule plans it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<PlanBackground>,
@@ -90,7 +94,7 @@ impl Decision for PlanSteps {
 
     fn schema() -> Value {
         object(&json!({
-            "commands": texts("Command lines for /bin/sh, run in order in one empty workspace without network; empty if something must be known first.", MAX_COMMANDS),
+            "commands": texts("Command lines for /bin/sh, run in order in one workspace without network; empty if something must be known first.", MAX_COMMANDS),
             "assumptions": texts("What you took for granted, in few words; mostly nothing.", 20),
             "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
         }))
@@ -107,10 +111,11 @@ impl Decision for PlanSteps {
         let criteria = listed("What must be true of the result", "criteria", &self.criteria);
         let outputs = "Files that must be left in $CYNODE_ARTIFACTS_DIR";
         let outputs = listed(outputs, "files owed", &self.expected_outputs);
+        let workspace = workspace_prompt(&self.workspace);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
-            "Plan the commands that carry out this request in a sandbox: an empty workspace, no \
-             network, the usual programs of a Linux system. Use few commands, each of which leaves something that can \
+            "Plan the commands that carry out this request in a sandbox: a workspace, no network, the \
+             usual programs of a Linux system. {workspace} Use few commands, each of which leaves something that can \
              be checked, and never hide a failure. Ask instead of guessing what is \
              wanted.\n\n{request}{criteria}{outputs}{background}"
         )

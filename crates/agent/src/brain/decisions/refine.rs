@@ -45,6 +45,9 @@ pub struct AddedCheck {
     pub kind: CheckKind,
     /// The path, the expression or the command.
     pub value: String,
+    /// The command whose result it is about, from 1; 0 for the result of the whole task.
+    #[serde(default)]
+    pub step: usize,
 }
 
 impl AddedCheck {
@@ -72,12 +75,19 @@ impl RefineCriteria {
     /// The criteria of the task with what was decided: sharper ones first, then what is new.
     pub fn with(&self, refined: &Refined) -> Vec<Criterion> {
         let mut all = sharpened(&self.criteria);
-        for added in refined.add.iter().map(|added| self.checked_where_it_is(added.criterion())) {
+        let of_task = refined.add.iter().filter(|added| added.step == 0);
+        for added in of_task.map(|added| self.checked_where_it_is(added.criterion())) {
             if !all.contains(&added) {
                 all.push(added);
             }
         }
         all
+    }
+
+    /// The criteria for the result of one command, by its place from 0.
+    pub fn of_step(&self, refined: &Refined, index: usize) -> Vec<Criterion> {
+        let of_step = refined.add.iter().filter(|added| added.step == index + 1);
+        of_step.map(|added| self.checked_where_it_is(added.criterion())).collect()
     }
 
     /// A file that no command hands over as an artifact is looked for in the workspace: a small model does not tell
@@ -107,10 +117,12 @@ impl Decision for RefineCriteria {
 
     fn schema() -> Value {
         let kinds = ["file_exists", "output_matches", "command_succeeds"];
-        let added = object(&json!({
+        let mut added = object(&json!({
             "kind": one_of("What is checked.", &kinds),
-            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the last command, or the command line that must succeed afterwards in the same workspace.", 1000),
+            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, or the command line that must succeed afterwards in the same workspace.", 1000),
         }));
+        // Left out, it is about the result of the whole task.
+        added["properties"]["step"] = json!({ "type": "integer", "minimum": 0, "maximum": 50, "description": "The number of the command after which it must hold; 0 after the last one." });
         object(&json!({
             "add": { "type": "array", "items": added, "maxItems": MAX_ADDED, "description": "What to check besides; empty if nothing more can be told for sure." },
             "reason": text("Why, in one sentence.", 1000),
@@ -152,11 +164,14 @@ impl Decision for RefineCriteria {
             added.kind == CheckKind::FileExists
                 && (added.value.starts_with('/') || added.value.split('/').any(|part| part == ".."))
         };
-        let outside = answer.add.iter().find(is_outside);
-        problems.next().or_else(|| {
-            outside
-                .map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS_DIR", added.value))
-        })
+        let outside = answer
+            .add
+            .iter()
+            .find(is_outside)
+            .map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS_DIR", added.value));
+        let unknown = answer.add.iter().find(|added| added.step > self.commands.len());
+        let unknown = unknown.map(|added| format!("there is no command {}", added.step));
+        problems.next().or(outside).or(unknown)
     }
 
     fn summary(answer: &Refined) -> String {
@@ -231,5 +246,22 @@ mod tests {
         ] {
             assert!(accept(&question, &said(kind, value)).is_err(), "{kind} {value}");
         }
+    }
+
+    #[test]
+    fn a_check_may_be_about_one_command_and_is_then_none_of_the_tasks() {
+        let question = refinement(&["it reads well"]);
+        let said = |step: usize| {
+            let added = json!({ "kind": "file_exists", "value": "draft.md", "step": step });
+            json!({ "add": [added], "reason": "r" })
+        };
+
+        let of_first = accept(&question, &said(1)).unwrap();
+
+        // No command hands it over, so it is looked for in the workspace.
+        let file = Criterion::CommandSucceeds { command: "test -e 'draft.md'".to_owned() };
+        assert_eq!(question.of_step(&of_first, 0), [file]);
+        assert_eq!(question.with(&of_first), question.criteria);
+        assert!(accept(&question, &said(2)).is_err(), "there is one command");
     }
 }

@@ -9,6 +9,8 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
+use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     CheckpointView, ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease,
@@ -139,6 +141,7 @@ impl RunCalls for Fake {
                 let id = JobId::generate();
                 let (step, attempt) = (body.step_index, body.attempt);
                 world.jobs.insert(id, Job { step, attempt, made: Instant::now() });
+                world.dispatched.push(body.step.action.clone());
                 id
             })
         };
@@ -195,6 +198,22 @@ impl RunCalls for Fake {
         world.continued.push(body.continued);
         let nobody = || ContinuationView::NoManager { reason: "nobody is there".to_owned() };
         Ok(world.continuation.clone().unwrap_or_else(nobody))
+    }
+
+    async fn plan(&self, body: &PlanRun) -> Result<PlanningView, CallError> {
+        self.called("plan")?;
+        let world = self.world();
+        world.fence(body.hold)?;
+        let nobody = || PlanningView::NoPlanner { reason: "Nobody is there".to_owned() };
+        Ok(world.plan.clone().unwrap_or_else(nobody))
+    }
+
+    async fn replan(&self, body: &ReplanStep) -> Result<ReplanView, CallError> {
+        self.called("replan")?;
+        let mut world = self.world();
+        world.fence(body.hold)?;
+        let nobody = || ReplanView::Kept { reason: "nobody is there".to_owned() };
+        Ok(world.replans.pop_front().unwrap_or_else(nobody))
     }
 
     async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {

@@ -1,0 +1,228 @@
+//! Steps that were not accepted, and a project manager that plans them anew as it was told to.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::ids::{HolderId, JobId};
+use cynode_domain::job::{Action, Ending};
+use cynode_domain::plan::Step;
+use cynode_domain::standstill::{GIVEN_BY_PERSON, REPLANS_SINCE};
+use cynode_domain::status::JobStatus;
+use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_store::{JobStore, WorkflowStore};
+use cynode_wire::handoff::{Handoff, HandoffKind, ReplanHandoff};
+use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_wire::workflow::{
+    DispatchStep, GraphVersions, Hold, SaveCheckpoint, StartRun, VerifyStep,
+};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    findings_go_to_the_project_manager_whose_command_is_run_next,
+    a_command_of_a_person_is_handed_to_nobody,
+    a_command_that_was_tried_is_no_new_plan,
+    only_who_holds_a_run_whose_step_was_not_accepted_has_it_planned_anew,
+}
+
+/// Answers with one thing, and keeps the handoffs, which must have the shape of the real ones.
+struct Scripted {
+    answer: Value,
+    handed: Mutex<Vec<Handoff<ReplanHandoff>>>,
+}
+
+#[async_trait]
+impl ProjectManager for Scripted {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        assert_eq!(kind, HandoffKind::Replan);
+        let handoff = serde_json::from_value(handoff).expect("it is a handoff of its kind");
+        self.handed.lock().unwrap().push(handoff);
+        Ok(self.answer.clone())
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("it does not talk".to_owned()))
+    }
+}
+
+/// A run of a prompt whose one step, planned by `author`, printed the wrong thing.
+struct Rejected {
+    its: Catalogue,
+    manager: Arc<Scripted>,
+    workflow: Workflow,
+    hold: Hold,
+    job: JobId,
+}
+
+impl Rejected {
+    async fn new(author: &str, command: &str) -> Self {
+        let mut its = Catalogue::new().await;
+        let asked = json!({
+            "input_mode": "prompt", "prompt": "print ok",
+            "acceptance_criteria": [{ "kind": "output_matches", "pattern": "ok" }],
+            "attachments": [{ "name": "in.txt", "content_base64": "aGVsbG8=" }],
+        });
+        let asked = serde_json::from_value(asked).unwrap();
+        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
+        let outcome = json!({ "kind": "replanned", "command": command });
+        let answer = json!({ "outcome": outcome, "reason": "it prints ok", "decisions": [] });
+        let manager = Arc::new(Scripted { answer, handed: Mutex::default() });
+        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        let parts = (store.clone(), clock.clone(), signals.clone());
+        let handoffs = Handoffs::new(parts, manager.clone(), HandoffOptions::default());
+        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let (task_id, holder_id) = (its.task.id, HolderId::generate());
+        let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
+        let lease_ms = Some(3_600_000);
+        let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
+        let hold = workflow.start(&body).await.unwrap().hold;
+        let action = Action::Command { line: "echo no".to_owned() };
+        let step = json!({ "action": action, "expected_outputs": [], "author": author });
+        let state = json!({ "plan": { "steps": [step], "assumptions": [] } });
+        workflow.checkpoint(planned(hold, state)).await.unwrap();
+        let step = Step::of(action);
+        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let job = workflow.dispatch(body).await.unwrap().job_id;
+        Self { its, manager, workflow, hold, job }
+    }
+
+    /// The command has ended well, and its result was not accepted.
+    async fn judged(self) -> Self {
+        let (job_id, result) = (self.job, printed("no\n", "a warning\n"));
+        let closed: Result<_, cynode_store::Error> = self
+            .its
+            .world
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.job_close(job_id, JobStatus::Completed, Some(&json!(result))).await
+                })
+            })
+            .await;
+        assert!(closed.unwrap());
+        let (hold, expected_outputs, criteria) = (self.hold, vec![], vec![]);
+        let body =
+            VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms: 0 };
+        self.workflow.verify(body).await.unwrap().verdict.unwrap();
+        self
+    }
+
+    async fn replan(&self) -> Result<ReplanView, WorkflowError> {
+        let (hold, job_id, wait_ms) = (self.hold, self.job, 30_000);
+        self.workflow.replan(ReplanStep { hold, job_id, wait_ms }).await
+    }
+
+    async fn version(&self) -> Option<u32> {
+        let task = self.its.task.id;
+        let read = self.its.world.store.read(move |tx| {
+            Box::pin(async move {
+                let run = tx.run_of_task(task).await?.unwrap();
+                tx.run_version(run.id).await
+            })
+        });
+        let version: Result<_, cynode_store::Error> = read.await;
+        version.unwrap()
+    }
+
+    fn handed(&self) -> Vec<Handoff<ReplanHandoff>> {
+        self.manager.handed.lock().unwrap().clone()
+    }
+}
+
+fn printed(stdout: &str, stderr: &str) -> JobResult {
+    JobResult {
+        ending: Ending::Exited { code: 0 },
+        stdout: stdout.to_owned(),
+        stderr: stderr.to_owned(),
+        truncated: Truncated::default(),
+    }
+}
+
+fn planned(hold: Hold, state: Value) -> SaveCheckpoint {
+    SaveCheckpoint {
+        hold,
+        sequence: 1,
+        last_node_id: "plan_steps".to_owned(),
+        edge: "first_step".to_owned(),
+        state: Some(state),
+        changes: None,
+        duration_ms: 1,
+        lease_ms: None,
+        step_index: None,
+        job_id: None,
+        finish: None,
+    }
+}
+
+async fn findings_go_to_the_project_manager_whose_command_is_run_next() {
+    let rejected = Rejected::new("manager", "echo ok").await.judged().await;
+
+    let (one, other) = tokio::join!(rejected.replan(), rejected.replan());
+
+    let action = Action::Command { line: "echo ok".to_owned() };
+    let reason = "it prints ok".to_owned();
+    let view = ReplanView::Replanned { action, reason, needs_approval: false };
+    assert_eq!((&one.unwrap(), &other.unwrap()), (&view, &view));
+    let handed = rejected.handed();
+    assert_eq!(handed.len(), 1, "asked twice, it is handed over once");
+    let body = &handed[0].body;
+    assert_eq!((body.request.as_str(), &body.tried[..]), ("print ok", &["echo no".to_owned()][..]));
+    let finding = &body.findings[0];
+    assert_eq!(body.findings.len(), 1, "what is met is not among them: {:?}", body.findings);
+    assert_eq!(finding.message, "standard output does not match ok");
+    assert_eq!(finding.location.as_deref(), Some("output_matches"));
+    assert_eq!(finding.suggestion.as_deref(), Some("print what matches ok"));
+    let printed = (body.evidence.stdout.as_str(), body.evidence.stderr.as_str());
+    assert_eq!(printed, ("no\n", "a warning\n"));
+    let workspace = &handed[0].context.task.as_ref().unwrap().workspace;
+    assert_eq!(workspace.attachments[0].path, "in.txt");
+    assert_eq!(rejected.version().await, Some(REPLANS_SINCE));
+}
+
+async fn a_command_of_a_person_is_handed_to_nobody() {
+    let rejected = Rejected::new("person", "echo ok").await.judged().await;
+
+    let view = rejected.replan().await.unwrap();
+
+    assert_eq!(view, ReplanView::Kept { reason: GIVEN_BY_PERSON.to_owned() });
+    assert!(rejected.handed().is_empty());
+    assert_eq!(rejected.version().await, Some(1));
+}
+
+async fn a_command_that_was_tried_is_no_new_plan() {
+    let rejected = Rejected::new("manager", " echo no").await.judged().await;
+
+    let view = rejected.replan().await.unwrap();
+
+    let ReplanView::Kept { reason } = view else { panic!("{view:?}") };
+    assert_eq!(reason, "the project manager proposed a command that was tried already");
+}
+
+async fn only_who_holds_a_run_whose_step_was_not_accepted_has_it_planned_anew() {
+    let rejected = Rejected::new("manager", "echo ok").await;
+    let running = rejected.replan().await;
+    let rejected = rejected.judged().await;
+    let hold = Hold { epoch: rejected.hold.epoch + 1, ..rejected.hold };
+    let stale = ReplanStep { hold, job_id: rejected.job, wait_ms: 0 };
+
+    let fenced = rejected.workflow.replan(stale).await;
+
+    assert!(matches!(running, Err(WorkflowError::StillRunning(_))), "{running:?}");
+    assert!(matches!(fenced, Err(WorkflowError::Fenced(_))), "{fenced:?}");
+    assert!(rejected.handed().is_empty());
+}
