@@ -4,6 +4,7 @@
 
 mod apmas;
 mod backend;
+mod boundaries;
 mod edge;
 mod enforcement;
 mod harness;

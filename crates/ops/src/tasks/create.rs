@@ -340,7 +340,8 @@ pub(crate) async fn node_named(tx: &mut Tx, wanted: &str) -> Result<NodeId, Task
 fn name_of(request: &CreateTask) -> Slug {
     let text = match (&request.task_name, request.input_mode) {
         (Some(name), _) => name.clone(),
-        (None, InputMode::Commands) => request.commands.join(" "),
+        // A name is shown wherever the task is; its commands are not.
+        (None, InputMode::Commands) => request.commands.join(" ").without_secrets(),
         (None, InputMode::Script) => "script".to_owned(),
         (None, InputMode::Prompt) => request.prompt.clone(),
     };
@@ -365,6 +366,15 @@ mod tests {
             request(serde_json::json!({ "input_mode": "commands", "commands": ["echo Hello!"] }));
 
         assert_eq!(name_of(&request).as_str(), "echo-hello");
+    }
+
+    #[test]
+    fn a_name_holds_no_secret_of_a_command() {
+        let line = "mysql -u root -phunter2hunter2 shop";
+        let request = request(serde_json::json!({ "input_mode": "commands", "commands": [line] }));
+
+        let name = name_of(&request);
+        assert!(name.as_str().starts_with("mysql") && !name.as_str().contains("hunter"), "{name}");
     }
 
     #[test]
