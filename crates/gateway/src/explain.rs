@@ -38,12 +38,12 @@ impl Explain for Gateway {
         audience: Audience,
     ) -> ExplainView {
         let snapshot = self.inner.snapshot();
-        let known = pipeline::known(&snapshot, tool).and_then(|found| match audience {
-            Audience::Caller if pipeline::is_concealed(found, identity) => {
-                Err(pipeline::unknown_tool(tool))
-            }
-            _ => Ok(found),
-        });
+        let is_hidden =
+            |found: &Tool| audience == Audience::Caller && pipeline::is_concealed(found, identity);
+        let known = match pipeline::known(&snapshot, tool) {
+            Ok(found) if is_hidden(found) => Err(pipeline::unknown_tool(tool)),
+            known => known,
+        };
         let mut in_advance = Ok(());
         let mut stages =
             vec![view(Stage::Authenticate, &Ok(format!("a {} caller", identity.agent)))];

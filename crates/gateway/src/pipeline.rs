@@ -181,7 +181,12 @@ pub fn rules_in_advance(tool: &Tool, who: &Identity) -> Result<(), Denial> {
                 Access { project: Some(project), ..access }
             }
             Subject::Task(task) if setting.task.is_none() => Access { task: Some(task), ..access },
-            _ => access,
+            Subject::Project(_)
+            | Subject::Task(_)
+            | Subject::System
+            | Subject::User(_)
+            | Subject::Group(_)
+            | Subject::Agent(_) => access,
         };
         rule.effect == Effect::Allow && rule.covers(&named)
     };

@@ -99,10 +99,8 @@ impl Access {
                             (Some(task.asked.id), Some(task.asked.project));
                     }
                     let user = with_groups(tx, user).await?;
-                    let audience = match tools::is_seen(tx, &asking, &tool).await? {
-                        true => Audience::Registry,
-                        false => Audience::Caller,
-                    };
+                    let is_seen = tools::is_seen(tx, &asking, &tool).await?;
+                    let audience = if is_seen { Audience::Registry } else { Audience::Caller };
                     // No such token exists; the id only fills the place.
                     Ok((identity(agent, TokenId::generate(), user, bound, None), audience))
                 })

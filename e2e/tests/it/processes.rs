@@ -59,7 +59,7 @@ pub(crate) fn mentioning(directory: &Path) -> Vec<i32> {
     all().into_iter().filter(mentions).collect()
 }
 
-/// A process and its parent.
+/// The process that started a process.
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; the state and the parent come behind it.

@@ -96,10 +96,9 @@ async fn project_of_task(
 
 async fn check_session(tx: &mut Tx, user: UserId, id: SessionId) -> Result<(), AgentError> {
     let session = tx.session_get(id).await?;
-    match session.filter(|session| session.user == user && session.is_active) {
-        Some(_) => Ok(()),
-        None => Err(invalid("session_id names no open sign-in session of that user")),
-    }
+    let session = session.filter(|session| session.user == user && session.is_active);
+    let fault = "session_id names no open sign-in session of that user";
+    session.map(drop).ok_or_else(|| invalid(fault))
 }
 
 /// Fills an id in, or checks the one that was given.
