@@ -123,7 +123,8 @@ impl System {
     pub(crate) async fn analyst(&self) -> i32 {
         let data_dir = self.data_dir().to_str().unwrap();
         eventually("an analyst that runs", PATIENCE, || {
-            let is_one = |line: &[&str]| line.contains(&"--once") && line.contains(&data_dir);
+            let is_ours = |line: &[&str]| line.iter().any(|part| part.starts_with(data_dir));
+            let is_one = |line: &[&str]| line.contains(&"--once") && is_ours(line);
             with_arguments(is_one).first().copied()
         })
         .await
