@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_artifact_is_looked_for_in_the_workspace() {
-        let check = AddedCheck { kind: CheckKind::FileExists, value: "numbers.txt".to_owned() };
+        let value = "numbers.txt".to_owned();
+        let check = AddedCheck { kind: CheckKind::FileExists, value, step: 0 };
         let refined = Refined { add: vec![check], reason: "r".to_owned() };
         let with = |command: &str| {
             let commands = vec![command.to_owned()];
