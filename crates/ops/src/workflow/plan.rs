@@ -106,6 +106,8 @@ impl Planner {
         place: EffectPlace,
         view: &PlanningView,
     ) -> Result<(), WorkflowError> {
+        let has_criteria = matches!(view, PlanningView::Planned { steps, .. }
+            if steps.iter().any(|step| !step.criteria.is_empty()));
         let is_answer = matches!(view, PlanningView::Planned { .. } | PlanningView::Ask { .. });
         let answer = serde_json::to_value(view).ok().filter(|_| is_answer);
         self.store
@@ -114,6 +116,10 @@ impl Planner {
                     let EffectPlace { task, sequence, key } = place;
                     let has_moved = tx.checkpoint_position(task).await? + 1 != sequence;
                     if let Some(answer) = answer.filter(|_| !has_moved) {
+                        if has_criteria {
+                            // An older runner would forget the criteria of steps.
+                            tx.run_raise_version(run, REPLANS_SINCE).await?;
+                        }
                         tx.effect_record(run, sequence, &Effect { key, answer }).await?;
                     }
                     Ok::<_, WorkflowError>(tx.run_wake(run).await?)
@@ -182,7 +188,6 @@ impl Workflow {
             let Some(run) = asked.subject.run else { return Err(Fenced.into()) };
             let making = planner.clone().make(run, asked);
             if let Some(view) = planner.plans.progress((run, request.said.len()), making) {
-                self.keep_criteria(run, &view).await?;
                 return Ok(view);
             }
             if !listener.wait(deadline).await {
@@ -190,20 +195,6 @@ impl Workflow {
                 return Ok(PlanningView::Waiting { waiting_for });
             }
         }
-    }
-}
-
-impl Workflow {
-    /// A run whose steps have criteria is no more for a runner that would forget them.
-    async fn keep_criteria(&self, run: RunId, view: &PlanningView) -> Result<(), WorkflowError> {
-        let PlanningView::Planned { steps, .. } = view else { return Ok(()) };
-        if steps.iter().all(|step| step.criteria.is_empty()) {
-            return Ok(());
-        }
-        let raised = self.store.write_alone(move |tx| {
-            Box::pin(async move { tx.run_raise_version(run, REPLANS_SINCE).await })
-        });
-        Ok(raised.await?)
     }
 }
 
