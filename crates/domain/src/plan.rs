@@ -65,7 +65,7 @@ pub struct Step {
 
 impl Step {
     /// A step that a person gave, which owes nothing in particular.
-    pub fn of(action: Action) -> Self {
+    pub fn new(action: Action) -> Self {
         let (expected_outputs, criteria) = (vec![], vec![]);
         Self { action, expected_outputs, criteria, author: StepAuthor::Person }
     }
@@ -121,7 +121,7 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
         .map(|(index, action)| {
             let is_last = index == last;
             let owed = if is_last { request.expected_outputs.to_vec() } else { vec![] };
-            Step { expected_outputs: owed, ..Step::of(action) }
+            Step { expected_outputs: owed, ..Step::new(action) }
         })
         .collect();
     let assumptions = vec!["commands run in order in one workspace".to_owned()];

@@ -99,7 +99,7 @@ pub(crate) fn failed(state: &RunState) -> String {
     let reason = state.verification.as_ref().and_then(|verdict| verdict.first_failure());
     let reason = reason.unwrap_or("its result was not accepted");
     let mut text = format!("{} failed after {attempts}: {reason}.", step(state));
-    if let Some(reason) = kept(state) {
+    if let Some(reason) = reason_kept(state) {
         text = format!("{text} It was not planned anew: {reason}.");
     }
     if let Some(decided) = state.decided() {
@@ -113,7 +113,7 @@ pub(crate) fn failed(state: &RunState) -> String {
 }
 
 /// Why the project manager planned no other command for the step that failed, if it could have.
-fn kept(state: &RunState) -> Option<&str> {
+fn reason_kept(state: &RunState) -> Option<&str> {
     let result = state.last_result.as_ref()?;
     let revision = state.revision.as_ref().filter(|revision| revision.job_id == result.job_id)?;
     let is_managers = state.current_step().is_some_and(|step| step.author == StepAuthor::Manager);
@@ -156,7 +156,7 @@ mod tests {
         let mut state = RunState::new(TaskId::generate());
         let action = Action::Command { line: "make".to_owned() };
         state.plan =
-            Plan { steps: vec![Step::of(action); commands], assumptions: vec![], made_by: None }
+            Plan { steps: vec![Step::new(action); commands], assumptions: vec![], made_by: None }
                 .into();
         let verdict = Verdict::of(findings).accept_unverified();
         state.tally = state.tally.with(&verdict, &[]);

@@ -69,7 +69,7 @@ impl Runner {
         attempt: u32,
     ) -> Result<JobId, Error> {
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index, attempt, step };
         Ok(self.client.workflow_dispatch(&body).await?.job_id)
     }

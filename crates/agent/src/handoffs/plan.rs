@@ -103,7 +103,7 @@ async fn refine(
         commands: commands.to_vec(),
     };
     let refined = work.think(&question).await?;
-    let of_steps = (0..commands.len()).map(|index| question.of_step(&refined, index));
+    let of_steps = (0..commands.len()).map(|index| question.criteria_of_step(&refined, index));
     let of_steps = of_steps.collect();
     let criteria = question.with(&refined);
     if criteria == task.acceptance_criteria {
@@ -136,7 +136,7 @@ fn outcome(planned: Planned, author: StepAuthor, outputs: &[String]) -> PlanOutc
     let last = planned.commands.len() - 1;
     let step = |(index, line): (usize, String)| {
         let expected_outputs = if index == last { outputs.to_vec() } else { vec![] };
-        Step { expected_outputs, author, ..Step::of(Action::Command { line }) }
+        Step { expected_outputs, author, ..Step::new(Action::Command { line }) }
     };
     let steps = planned.commands.into_iter().enumerate().map(step).collect();
     PlanOutcome::Planned { steps, assumptions: planned.assumptions }

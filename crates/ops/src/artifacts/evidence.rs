@@ -34,7 +34,7 @@ impl Artifacts {
         let (caller, task) = (caller.clone(), task.to_owned());
         let files = self
             .store
-            .read(move |tx| Box::pin(async move { evidence(tx, &caller, &task, job).await }))
+            .read(move |tx| Box::pin(async move { load_files(tx, &caller, &task, job).await }))
             .await?;
         Ok(files.files.into_iter().map(view).collect())
     }
@@ -50,10 +50,10 @@ impl Artifacts {
         let (caller, task) = (caller.clone(), task.to_owned());
         let files = self
             .store
-            .read(move |tx| Box::pin(async move { evidence(tx, &caller, &task, job).await }))
+            .read(move |tx| Box::pin(async move { load_files(tx, &caller, &task, job).await }))
             .await?;
-        let file = files.named(path)?;
-        let bytes = self.beginning(stored(&file), max_bytes).await?;
+        let file = files.find(path)?;
+        let bytes = self.read_beginning(stored(&file), max_bytes).await?;
         let is_cut = i64::try_from(bytes.len()).unwrap_or(i64::MAX) < file.size_bytes;
         let text = text_of(bytes);
         let (is_binary, output) = (text.is_none(), view(file));
@@ -75,18 +75,18 @@ impl Artifacts {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let files = evidence(tx, &caller, &task, job).await?;
-                    let made_by = files.named(&wanted)?.job;
-                    let before = before(tx, (files.task, made_by), &wanted).await?;
+                    let files = load_files(tx, &caller, &task, job).await?;
+                    let made_by = files.find(&wanted)?.job;
+                    let before = load_previous(tx, (files.task, made_by), &wanted).await?;
                     Ok::<_, ArtifactError>((files, before))
                 })
             })
             .await?;
-        let file = files.named(path)?;
-        let after = text_of(self.beginning(stored(&file), MAX_COMPARED_BYTES).await?);
+        let file = files.find(path)?;
+        let after = text_of(self.read_beginning(stored(&file), MAX_COMPARED_BYTES).await?);
         let (against, old) = match before {
             Some(Before { named, stored }) => {
-                (Some(named), text_of(self.beginning(stored, MAX_COMPARED_BYTES).await?))
+                (Some(named), text_of(self.read_beginning(stored, MAX_COMPARED_BYTES).await?))
             }
             None => (None, Some(String::new())),
         };
@@ -102,7 +102,7 @@ impl Artifacts {
 
 impl Artifacts {
     /// At most `max` bytes of the beginning of a file.
-    async fn beginning(&self, stored: Stored, max: usize) -> Result<Vec<u8>, ArtifactError> {
+    async fn read_beginning(&self, stored: Stored, max: usize) -> Result<Vec<u8>, ArtifactError> {
         let (mut content, mut bytes) = (self.stored(stored).await?, vec![]);
         while bytes.len() < max
             && let Some(piece) = content.next().await
@@ -121,7 +121,7 @@ struct Files {
 }
 
 impl Files {
-    fn named(&self, path: &str) -> Result<JobOutput, ArtifactError> {
+    fn find(&self, path: &str) -> Result<JobOutput, ArtifactError> {
         let found = self.files.iter().find(|file| file.path == path);
         found.cloned().ok_or_else(|| ArtifactError::NotFound(path.to_owned()))
     }
@@ -134,7 +134,7 @@ struct Before {
     stored: Stored,
 }
 
-async fn evidence(
+async fn load_files(
     tx: &mut Tx,
     caller: &Caller,
     task: &str,
@@ -154,7 +154,7 @@ async fn evidence(
     Ok(Files { task, files })
 }
 
-async fn before(
+async fn load_previous(
     tx: &mut Tx,
     (task, job): (TaskId, JobId),
     path: &str,

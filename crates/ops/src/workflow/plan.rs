@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     fn command(line: &str) -> Step {
-        Step::of(Action::Command { line: line.to_owned() })
+        Step::new(Action::Command { line: line.to_owned() })
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Replanner {
                 "the project manager did not plan a step anew"
             );
         }
-        settle(answer, &body.tried, needs_approval)
+        settle_answer(answer, &body.tried, needs_approval)
     }
 }
 
@@ -93,7 +93,7 @@ impl Workflow {
         let request = Arc::new(request);
         loop {
             let wanted = Arc::clone(&request);
-            let open = match self.store.read(move |tx| Box::pin(look(tx, wanted))).await? {
+            let open = match self.store.read(move |tx| Box::pin(load_request(tx, wanted))).await? {
                 Known::Kept(reason) => return Ok(ReplanView::Kept { reason }),
                 Known::Open(open) => *open,
             };
@@ -118,7 +118,7 @@ impl Workflow {
 }
 
 /// What the database knows of the step, if the caller holds the task.
-async fn look(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<Known, WorkflowError> {
+async fn load_request(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<Known, WorkflowError> {
     let hold = request.hold;
     let lease = held_now(tx, hold).await?;
     let job = tx.job_get(request.job_id).await?;
@@ -152,7 +152,8 @@ async fn look(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<Known, WorkflowEr
         ..Subject::of(owner(tx, task.created_by).await?, trace.unwrap_or_default())
     };
     let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
-    let (findings, tried) = (notes(tx, task.id, job.asked.id).await?, tried(tx, &job).await?);
+    let (findings, tried) =
+        (load_findings(tx, task.id, job.asked.id).await?, load_tried_commands(tx, &job).await?);
     let files = RunFiles::for_step(planned.is_last);
     let evidence = shortened(evidence_of(tx, job, files).await?);
     if !may_help(&evidence.ending) {
@@ -180,7 +181,7 @@ const fn may_help(ending: &Ending) -> bool {
 }
 
 /// What was found about a job's result and is not met, oldest first.
-async fn notes(
+async fn load_findings(
     tx: &mut Tx,
     task: TaskId,
     job: JobId,
@@ -202,7 +203,7 @@ async fn notes(
 }
 
 /// The commands that were run at the step of this job so far, oldest first; its own is the last.
-async fn tried(tx: &mut Tx, job: &Job) -> Result<Vec<String>, cynode_store::Error> {
+async fn load_tried_commands(tx: &mut Tx, job: &Job) -> Result<Vec<String>, cynode_store::Error> {
     let mut jobs = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
     jobs.retain(|other| other.asked.attempt < CHECK && other.asked.attempt <= job.asked.attempt);
     jobs.sort_by_key(|other| other.asked.attempt);
@@ -213,7 +214,7 @@ async fn tried(tx: &mut Tx, job: &Job) -> Result<Vec<String>, cynode_store::Erro
     Ok(jobs.iter().filter_map(|job| command_of(job).ok()).collect())
 }
 
-fn settle(
+fn settle_answer(
     answer: Result<ReplanAnswer, HandoffError>,
     tried: &[String],
     needs_approval: bool,
@@ -245,7 +246,7 @@ mod tests {
         let outcome = ReplanOutcome::Replanned { command: command.to_owned() };
         let reason = "it prints more".to_owned();
         let answer = ReplanAnswer { outcome, reason, decisions: vec![] };
-        settle(Ok(answer), &["make".to_owned(), "make all".to_owned()], false)
+        settle_answer(Ok(answer), &["make".to_owned(), "make all".to_owned()], false)
     }
 
     #[test]
@@ -262,7 +263,7 @@ mod tests {
     fn a_manager_that_is_away_keeps_the_command_and_the_reason_is_on_record() {
         let away = Err(HandoffError::Away("gone".to_owned()));
 
-        let view = settle(away, &[], false);
+        let view = settle_answer(away, &[], false);
 
         let reason = "the project manager cannot be reached".to_owned();
         assert_eq!(view, ReplanView::Kept { reason });

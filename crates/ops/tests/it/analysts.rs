@@ -64,7 +64,7 @@ impl Judged {
         let workflow = Workflow::new(store, clock, signals).judged_by(analyst.clone());
         let hold = start(&workflow, its.task.id).await;
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         its.close(job).await;

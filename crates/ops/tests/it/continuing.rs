@@ -85,7 +85,7 @@ impl Standing {
         let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
         let hold = workflow.start(&body).await.unwrap().hold;
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         Self { manager, workflow, hold, job, its }

@@ -169,7 +169,7 @@ impl Places {
 
     async fn step(&self, hold: Hold, step_index: u32) -> JobId {
         let action = Action::Command { line: "true".to_owned() };
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index, attempt: 1, step };
         self.workflow.dispatch(body).await.unwrap().job_id
     }

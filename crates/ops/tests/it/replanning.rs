@@ -95,7 +95,7 @@ impl Rejected {
         let step = json!({ "action": action, "expected_outputs": [], "author": author });
         let state = json!({ "plan": { "steps": [step], "assumptions": [] } });
         workflow.checkpoint(planned(hold, state)).await.unwrap();
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         Self { its, manager, workflow, hold, job }

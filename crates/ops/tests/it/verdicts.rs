@@ -97,7 +97,7 @@ impl Judged {
         let steering = Steering::new(store, clock, signals);
         let hold = start(&workflow, &its).await;
         let action = Action::Command { line: "echo hello".to_owned() };
-        let step = Step::of(action);
+        let step = Step::new(action);
         let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
         Self { its, workflow, steering, hold, job }

@@ -227,7 +227,7 @@ mod tests {
             Act::Plan(steps) => {
                 let action = Action::Command { line: "make".to_owned() };
                 let expected_outputs = vec!["out".to_owned()];
-                let step = Step { expected_outputs, ..Step::of(action) };
+                let step = Step { expected_outputs, ..Step::new(action) };
                 state.plan =
                     Plan { steps: vec![step; *steps], assumptions: vec![], made_by: None }.into();
                 state.request = None;

@@ -29,7 +29,7 @@ fn planned(max_attempts: u32, replans: &[ReplanView]) -> Arc<Fake> {
     let mut world = fake.world();
     world.task.input_mode = InputMode::Prompt;
     world.task.max_attempts = max_attempts;
-    let step = Step { author: StepAuthor::Manager, ..Step::of(command("make")) };
+    let step = Step { author: StepAuthor::Manager, ..Step::new(command("make")) };
     world.plan =
         Some(PlanningView::Planned { steps: vec![step], assumptions: vec![], made_by: None });
     world.replans = replans.to_vec().into();

@@ -85,7 +85,7 @@ impl RefineCriteria {
     }
 
     /// The criteria for the result of one command, by its place from 0.
-    pub fn of_step(&self, refined: &Refined, index: usize) -> Vec<Criterion> {
+    pub fn criteria_of_step(&self, refined: &Refined, index: usize) -> Vec<Criterion> {
         let of_step = refined.add.iter().filter(|added| added.step == index + 1);
         of_step.map(|added| self.checked_where_it_is(added.criterion())).collect()
     }
@@ -261,7 +261,7 @@ mod tests {
 
         // No command hands it over, so it is looked for in the workspace.
         let file = Criterion::CommandSucceeds { command: "test -e 'draft.md'".to_owned() };
-        assert_eq!(question.of_step(&of_first, 0), [file]);
+        assert_eq!(question.criteria_of_step(&of_first, 0), [file]);
         assert_eq!(question.with(&of_first), question.criteria);
         assert!(accept(&question, &said(2)).is_err(), "there is one command");
     }

@@ -352,6 +352,6 @@ fn finish(hold: Hold, sequence: i64, is_well: bool) -> SaveCheckpoint {
 
 fn dispatch(hold: Hold, step_index: u32) -> DispatchStep {
     let action = Action::Command { line: "true".to_owned() };
-    let step = Step::of(action);
+    let step = Step::new(action);
     DispatchStep { hold, step_index, attempt: 1, step }
 }
