@@ -141,7 +141,8 @@ impl ArtifactStore for Tx {
     async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error> {
         let sql = "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id
                    WHERE o.job_id = $1 ORDER BY o.path";
-        self.rows(sql, params![job]).await?.iter().map(output).collect()
+        // All or none: what is left out here would not be there for whoever judges the job.
+        self.all(&tables::JOB_OUTPUTS, sql, params![job], output).await
     }
 
     async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error> {
@@ -152,7 +153,7 @@ impl ArtifactStore for Tx {
                        AND later.attempt < $3)
                    ORDER BY j.step_index, o.path";
         let params = params![before.run, before.step_index, before.attempts_below];
-        self.rows(sql, params).await?.iter().map(output).collect()
+        self.all(&tables::JOB_OUTPUTS, sql, params, output).await
     }
 
     async fn output_before(
@@ -164,11 +165,15 @@ impl ArtifactStore for Tx {
         let sql = "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id
                    WHERE j.task_id = $1 AND j.id < $2 AND o.path = $3
                    ORDER BY j.id DESC LIMIT 1";
-        self.row(sql, params![task, job, path]).await?.as_ref().map(output).transpose()
+        self.one(&tables::JOB_OUTPUTS, sql, params![task, job, path], output).await
     }
 }
 
-fn output(row: &Row) -> Result<JobOutput, Error> {
+/// An output with the step of its job.
+pub(crate) const OUTPUT: &str =
+    "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id";
+
+pub(crate) fn output(row: &Row) -> Result<JobOutput, Error> {
     Ok(JobOutput {
         job: row.id("job_id")?,
         step_index: row.count("step_index")?,

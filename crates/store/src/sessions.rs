@@ -130,7 +130,7 @@ impl SessionStore for Tx {
 
     async fn session_get(&mut self, id: SessionId) -> Result<Option<Session>, Error> {
         let sql = "SELECT * FROM refresh_sessions WHERE id = $1";
-        self.row(sql, params![id]).await?.as_ref().map(session).transpose()
+        self.one(&tables::SESSIONS, sql, params![id], session).await
     }
 
     async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {

@@ -118,6 +118,8 @@ tables! {
     HISTORY = "workflow_history" [Uuid "run_id", Int "sequence"] => workflow::transition;
     INFERENCES = "brain_calls" [Uuid "id"] => inferences::call;
     JOBS = "jobs" [Uuid "id"] => jobs::job;
+    JOB_OUTPUTS = "job_outputs" [Uuid "job_id", Text "path"] from artifacts::OUTPUT, "o."
+        => artifacts::output;
     JOB_MEMORY = "job_memory" [Uuid "job_id", Text "key"] => job_memory::note;
     LEASES = "task_workflow_leases" [Uuid "task_id"] from leases::LEASE, "" => leases::lease;
     MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
