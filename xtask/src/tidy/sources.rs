@@ -26,6 +26,10 @@ const FORBIDDEN_ATTRIBUTES: &[(&str, &str)] = &[
     ("should_panic", "return the error and assert on it"),
 ];
 
+/// Sources that may start processes in another way: harnesses of tests, and the probe of what the project
+/// manager cannot do.
+const STARTERS: [&str; 3] = ["crates/testkit/", "crates/mcp-fixture/", "apps/pma/src/probe.rs"];
+
 /// Reports names that say nothing, and `mod.rs`.
 pub fn check_name(path: &str, findings: &mut Findings) {
     let file = Path::new(path);
@@ -58,6 +62,7 @@ pub fn check_name(path: &str, findings: &mut Findings) {
 pub fn check(path: &str, text: &str, findings: &mut Findings) {
     check_head(path, text, findings);
     check_size(path, text, findings);
+    check_children(path, text, findings);
     let mut after_test_attribute = false;
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;
@@ -108,6 +113,25 @@ fn check_size(path: &str, text: &str, findings: &mut Findings) {
             CODE_LINES,
             format!("has {code} lines without its tests; aim under 200, at most {CODE_LINES}"),
             "split it by feature or verb",
+        ));
+    }
+}
+
+/// Reports a process of the product that starts another one with all of its own environment.
+fn check_children(path: &str, text: &str, findings: &mut Findings) {
+    let is_product = (path.starts_with("crates/") || path.starts_with("apps/"))
+        && path.contains("/src/")
+        && !path.contains("/tests")
+        && !STARTERS.iter().any(|starter| path.starts_with(starter));
+    let code = || text.lines().take(lines_without_tests(text)).enumerate();
+    let cleared = code().filter(|(_, line)| line.contains(".inherit_only(")).count();
+    let start = code().filter(|(_, line)| line.contains("Command::new(")).nth(cleared);
+    if let Some((index, _)) = start.filter(|_| is_product) {
+        findings.faults.push(Fault::in_line(
+            path,
+            index + 1,
+            "starts a process that inherits the whole environment",
+            "list what it may inherit with `inherit_only` of `runtime::child_env`",
         ));
     }
 }
@@ -224,6 +248,16 @@ mod tests {
     #[test]
     fn a_file_without_a_head_is_refused() {
         assert!(faults("fn take() {}\n")[0].contains("does not say what it is"));
+    }
+
+    #[test]
+    fn a_process_that_inherits_the_whole_environment_is_refused() {
+        let start = "//! X\nlet child = Command::new(program)";
+
+        let whole = faults(&format!("{start}.spawn();\n"));
+        assert!(whole[0].contains("inherits the whole environment"), "{whole:?}");
+        let listed = faults(&format!("{start}\n    .inherit_only(&allowed)\n    .spawn();\n"));
+        assert_eq!(listed, Vec::<String>::new());
     }
 
     #[test]
