@@ -109,7 +109,7 @@ async fn what_agents_say_reaches_the_manager_and_is_worked_through_once() {
     let report = by(task, "developer", report);
     let said = call(&harness, "sandbox", "apmas_report_to_pm", report.clone()).await;
     let again = call(&harness, "sandbox", "apmas_report_to_pm", report).await;
-    let note = json!({ "to": "pm", "type": "info", "content": "by the way" });
+    let note = json!({ "to": "pm", "type": "question", "content": "by the way" });
     call(&harness, "sandbox", "apmas_send_message", by(task, "developer", note)).await;
     let help = json!({ "helpType": "pm_decision", "issue": "blue or green?" });
     call(&harness, "sandbox", "apmas_request_help", by(task, "developer", help)).await;
