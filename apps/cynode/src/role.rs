@@ -62,7 +62,7 @@ fn end_with_supervisor(role: &Role) -> io::Result<()> {
     let Some(supervisor) = env::var(SUPERVISED).and_then(|pid| pid.parse().ok()) else {
         return Ok(());
     };
-    prctl::set_pdeathsig(farewell(role))?;
+    prctl::set_pdeathsig(signal_at_supervisor_end(role))?;
     if getppid() == Pid::from_raw(supervisor) {
         Ok(())
     } else {
@@ -70,9 +70,9 @@ fn end_with_supervisor(role: &Role) -> io::Result<()> {
     }
 }
 
-/// How a role ends when its supervisor is gone. A node that is asked to stop ends its jobs; one that is
-/// killed leaves them to their own supervisors, and the node of the next `up` takes them over.
-fn farewell(role: &Role) -> Signal {
+/// The signal that a role gets when `up` has ended. SIGTERM would make a node end its jobs. A node that is
+/// killed leaves each job to its own supervisor, and the node of the next `up` adopts it.
+fn signal_at_supervisor_end(role: &Role) -> Signal {
     match role {
         Role::Node(_) => Signal::SIGKILL,
         Role::Orchestrator(_) | Role::Runner(_) | Role::Pma(_) => Signal::SIGTERM,

@@ -38,7 +38,7 @@ pub struct Node {
     pub created_at: DateTime<Utc>,
 }
 
-/// Who works under a node's name, and for how long it has not been heard of.
+/// Which process works under a node's name, and how long ago it last polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeTenure {
     /// The process; none once that was stopped.
@@ -60,11 +60,11 @@ pub trait NodeStore {
     async fn node_by_token(&mut self, hash: &[u8]) -> Result<Option<Node>, Error>;
     /// Every node, by slug.
     async fn node_list(&mut self) -> Result<Vec<Node>, Error>;
-    /// Who works under the node's name; locked until the transaction ends.
+    /// Which process works under the node's name; the row is locked until the transaction ends.
     async fn node_lock_tenure(&mut self, id: NodeId) -> Result<Option<NodeTenure>, Error>;
     /// From now on this process works under the node's name.
     async fn node_begin(&mut self, id: NodeId, process: IncarnationId) -> Result<(), Error>;
-    /// The process was stopped: nobody works under the node's name. False if another one does.
+    /// The process was stopped: the node's name is free. False if another process has it.
     async fn node_end(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error>;
     /// The node polled just now. False if another process works under its name.
     async fn node_touch(&mut self, id: NodeId, process: IncarnationId) -> Result<bool, Error>;

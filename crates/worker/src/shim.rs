@@ -34,7 +34,7 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
     let begun = sync::Begun::now();
     let mut outcome = run(&dir, SystemClock.now());
-    if let Err(reason) = keep(&dir, &begun) {
+    if let Err(reason) = sync_files(&dir, &begun) {
         outcome.ending = Ending::Interrupted { reason };
     }
     match dir.set_outcome(&outcome) {
@@ -43,8 +43,8 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
 }
 
-/// Makes what the job wrote durable: its outcome says that it is there.
-fn keep(dir: &JobDir, begun: &sync::Begun) -> Result<(), String> {
+/// Makes the job's files durable. The outcome is written afterwards, because the next step relies on both.
+fn sync_files(dir: &JobDir, begun: &sync::Begun) -> Result<(), String> {
     if !dir.is_started() {
         return Ok(());
     }

@@ -108,8 +108,8 @@ async fn finish(
     Ok(())
 }
 
-/// A result that comes after the job's lease ran out: until now nobody knew what came of the job. Its run
-/// may have gone on; what the job's row says is corrected all the same.
+/// Records a result that arrives after the job's lease ran out. The run may have continued without it; the
+/// job's row is corrected all the same.
 async fn settle(
     tx: &mut Tx,
     job: &Job,

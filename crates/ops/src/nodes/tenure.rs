@@ -46,7 +46,7 @@ impl Nodes {
     }
 }
 
-/// Checks what a process says about itself.
+/// Validates the incarnation of a request.
 pub(super) fn check(process: &Incarnation) -> Result<(), NodeError> {
     if process.succeeds.len() > MAX_PREDECESSORS {
         let fault = format!("incarnation.succeeds has more than {MAX_PREDECESSORS} entries");

@@ -41,8 +41,8 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// Begins a new incarnation in `state_dir`, whose lock this process holds. It is on disk before the
-    /// orchestrator hears of it, so that the next process knows of it whatever happens.
+    /// Begins a new incarnation in `state_dir`, whose lock this process holds. Its id is on disk before the
+    /// orchestrator gets its id, so that the next process can name it as a predecessor after any crash.
     pub(super) fn begin(state_dir: &Path) -> io::Result<Self> {
         let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
         Self::begin_in_boot(state_dir, &boot_id)

@@ -20,8 +20,8 @@ use tokio::sync::Mutex;
 use super::AgentOptions;
 use super::lineage::Lineage;
 
-/// How long a stopping node waits for the orchestrator to hear of it.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long a stopping node waits for the orchestrator to confirm it.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why a call did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +135,7 @@ impl Link {
     pub(super) async fn stop(&self) {
         let session = self.session.lock().await;
         if let Some(client) = &session.client {
-            let _ = tokio::time::timeout(FAREWELL, client.node_stop()).await;
+            let _ = tokio::time::timeout(STOP_TIMEOUT, client.node_stop()).await;
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Roster {
     jobs: Mutex<Jobs>,
     /// Rings when the answer to the next poll could differ.
     changed: Notify,
-    /// Wakes whoever waits for a job to end or to be stopped.
+    /// Wakes tasks that wait for a job to end or to be stopped.
     moved: Notify,
 }
 
