@@ -58,12 +58,13 @@ async fn a_second_process_with_the_name_of_a_living_node_runs_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_stopped_leaves_its_name_to_another_at_once() {
     let stage = Stage::new().await;
-    stage.node().await.stop().await;
+    let first = stage.node().await;
+    stage.fake.wait("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
+    first.stop().await;
     let elsewhere = tempfile::tempdir().unwrap();
 
     let other = Node::start(elsewhere.path(), stage.address).await;
 
-    // A node without work has not necessarily joined when it was stopped.
     let job = command("echo there");
     stage.fake.assign(&job);
     assert_eq!(stage.fake.result_of(job.job_id).await.stdout, "there\n");

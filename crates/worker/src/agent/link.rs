@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cynode_client::{Client, Error};
@@ -73,6 +74,8 @@ pub(super) struct Link {
     state_dir: PathBuf,
     body: RegisterNode,
     lineage: Lineage,
+    /// Whether the orchestrator may know of this process.
+    has_begun: AtomicBool,
     /// The present identity; its number tells a stale rejection from a fresh one.
     session: Mutex<Session>,
 }
@@ -99,6 +102,7 @@ impl Link {
             state_dir: options.sandbox.state_dir.clone(),
             body: RegisterNode { node_slug: options.slug.clone(), capabilities, incarnation },
             lineage,
+            has_begun: AtomicBool::new(false),
             session: Mutex::default(),
         })
     }
@@ -133,10 +137,15 @@ impl Link {
     /// Gives the node's name up, so that another process can have it at once. Should this fail, the
     /// orchestrator notices the silence.
     pub(super) async fn stop(&self) {
-        let session = self.session.lock().await;
-        if let Some(client) = &session.client {
-            let _ = tokio::time::timeout(STOP_TIMEOUT, client.node_stop()).await;
+        if !self.has_begun.load(Ordering::Relaxed) {
+            return;
         }
+        let stop = async {
+            // A stop may have cut off the answer to the first call: beginning again repeats it.
+            let (_, client) = self.client().await?;
+            Ok::<_, LinkError>(client.node_stop().await?)
+        };
+        let _ = tokio::time::timeout(STOP_TIMEOUT, stop).await;
     }
 
     async fn client(&self) -> Result<(u64, Client), LinkError> {
@@ -158,6 +167,7 @@ impl Link {
 
     /// Begins to work under the node's name, with the token of an earlier start or a new one.
     async fn begin(&self) -> Result<Client, LinkError> {
+        self.has_begun.store(true, Ordering::Relaxed);
         if let Some(token) = self.remembered() {
             let client = self.anonymous.clone().with_token(token);
             match client.node_start(&self.body.incarnation).await {
