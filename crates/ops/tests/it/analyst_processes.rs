@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::criteria::{Criterion, Evidence};
-use cynode_domain::ids::{JobId, RunId};
+use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::verdict::{FindingStatus, Verdict, VerdictStatus};
 use cynode_ops::agents::AgentError;
@@ -216,11 +216,14 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
 }
 
 async fn case(verified: &Verified) -> Case {
+    let job = verified.job().await;
+    let task = verified.its.task.id.to_string();
+    let task = verified.its.tasks.get(verified.its.bob(), &task).await.unwrap();
     Case {
         task: verified.its.task.id,
         user: verified.its.bob().user,
-        run: RunId::generate(),
-        job: verified.job().await,
+        run: task.run_id.unwrap(),
+        job,
         step_index: 0,
         attempt: 1,
         round: 0,
