@@ -59,8 +59,11 @@ impl Planning {
         let manager = Arc::new(Slow(Semaphore::new(0)));
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let of = (store.clone(), clock.clone(), signals.clone());
-        let handoffs = Handoffs::new(of, manager.clone(), HandoffOptions::default());
+        let handoffs = Handoffs::new(
+            (store.clone(), clock.clone(), signals.clone()),
+            manager.clone(),
+            HandoffOptions::default(),
+        );
         let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
         let body = StartRun {
             task_id: its.task.id,

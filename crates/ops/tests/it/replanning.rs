@@ -83,8 +83,11 @@ impl Rejected {
         let manager = Arc::new(Scripted { answer, handed: Mutex::default() });
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let parts = (store.clone(), clock.clone(), signals.clone());
-        let handoffs = Handoffs::new(parts, manager.clone(), HandoffOptions::default());
+        let handoffs = Handoffs::new(
+            (store.clone(), clock.clone(), signals.clone()),
+            manager.clone(),
+            HandoffOptions::default(),
+        );
         let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
         let (task_id, holder_id) = (its.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
