@@ -360,10 +360,14 @@ pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tool
 
     assert!(matches!(&answer.outcome, PlanOutcome::Planned { steps, .. } if steps.len() == 1));
     assert_eq!(answer.decisions[0].by, DecidedBy::Model, "{answer:?}");
-    let made = json!({ "prompt": "wash the car", "name": "wash-the-car" });
+    let made = json!({ "prompt": "wash the car" });
     provider.script([Said::call("db_task_create", made), Said::text("It is on its way.")]);
     let text = hear(&harness, "Have the car washed").await;
-    assert!(text.contains("It is on its way.") && !text.contains("arguments"), "{text}");
+    assert!(
+        text.contains("It is on its way.") && text.contains("`db.task.create: wash-the-car`"),
+        "{text}"
+    );
+    assert!(!text.contains("arguments"), "a call is not shown as text: {text}");
     assert!(harness.admin().task_get("wash-the-car").await.is_ok(), "{text}");
     let offered = provider.requests().last().unwrap().body["tools"].as_array().map(Vec::len);
     assert!(offered.is_some_and(|count| count <= 12), "{offered:?}");
