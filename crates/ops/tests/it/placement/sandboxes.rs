@@ -176,8 +176,9 @@ async fn long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always
     for _ in 0..12 {
         let id = its.sandboxes.exec(bob, exec(at, "cat long", None)).await.unwrap().exec_id;
         let taken = format!(
-            "UPDATE jobs SET status = 'running', node_id = '{}' WHERE id = '{id}'",
-            node.node
+            "UPDATE jobs SET status = 'running', node_id = '{}', incarnation_id = '{}'
+             WHERE id = '{id}'",
+            node.node, node.incarnation
         );
         its.query(&taken).await;
 
