@@ -162,7 +162,7 @@ pub(crate) async fn odd_pages_are_refused(harness: Harness) {
     for odd in ["status=pending", "status=", "project=none"] {
         let answer = Answer::of(harness.as_admin(Method::GET, &format!("/v1/tasks?{odd}"))).await;
         let refusal = answer.refusal(if odd.starts_with("project") { 404 } else { 400 });
-        let words = "expected one of `queued`, `running`, `completed`";
+        let words = "expected one of `queued`, `running`, `waiting`, `completed`";
         assert_eq!(refusal.contains(words), odd.starts_with("status"), "{refusal}");
     }
     let task = harness.task().await.id;
