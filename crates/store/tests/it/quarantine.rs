@@ -361,7 +361,7 @@ async fn a_deny_that_cannot_be_read_denies_no_less_and_an_allow_allows_nothing()
             rules.into_iter().find(|rule| rule.id == id)
         };
 
-        execute(&database.url, &update("conditions = '[]'")).await;
+        execute(&database.url, &update("conditions = '1'")).await;
         let deny = enforced().await.unwrap();
         assert_eq!((deny.effect, deny.resource.as_str()), (Effect::Deny, "files.*"));
         assert!(deny.conditions.callers.is_empty());
