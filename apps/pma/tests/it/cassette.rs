@@ -12,9 +12,13 @@ const ROLE: &str = "project_manager";
 const HANDOFF: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
     "trace_id":"t","agent_token":"cyn_pm_0123456789abcdefghij","preferences":{"effective":{},"skipped":[]},
     "skill":""},"body":{"node":"collect_result","situation":"SITUATION","attempts":1}}"#;
-const ANSWER: &str = r#"{"id":"1","object":"chat.completion","created":0,"model":"tiny","choices":[{"index":0,
-    "finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c",
-    "type":"function","function":{"name":"respond","arguments":"{\"with\":\"retry\",\"reason\":\"it may pass\"}"}}]}}]}"#;
+/// Egress streams: one piece with the whole call, and the end.
+const ANSWER: &str = concat!(
+    r#"data: {"id":"1","object":"chat.completion.chunk","created":0,"model":"tiny","choices":[{"index":0,"#,
+    r#""finish_reason":"tool_calls","delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c","#,
+    r#""type":"function","function":{"name":"respond","arguments":"{\"with\":\"retry\",\"reason\":\"it may pass\"}"}}]}}]}"#,
+    "\n\ndata: [DONE]\n\n",
+);
 
 /// Answers every question as egress would; its address.
 fn egress() -> String {
@@ -36,7 +40,7 @@ fn answer(stream: &mut TcpStream) {
             _ => return,
         }
     }
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close";
     let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{ANSWER}", ANSWER.len());
 }
 
