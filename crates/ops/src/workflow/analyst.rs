@@ -32,7 +32,7 @@ pub struct Case {
     pub evidence: Evidence,
     /// Artifact paths the step owed.
     pub owed: Vec<String>,
-    /// What must be true; empty before the last step.
+    /// What must be true: the criteria of the step and, for the last step, those of the task.
     pub criteria: Vec<Criterion>,
 }
 
