@@ -100,6 +100,7 @@ pub(super) async fn drive<W: Workflow>(
         enough.await;
         shutdown.trigger();
     };
-    tokio::join!(runner.run(shutdown.clone()), stop);
+    let (ended, ()) = tokio::join!(runner.run(shutdown.clone()), stop);
+    ended?;
     Ok(begun.elapsed())
 }

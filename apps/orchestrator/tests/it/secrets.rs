@@ -5,7 +5,8 @@ use cynode_domain::policy::AgentType;
 use cynode_testkit::planted_secrets;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::BindingView;
-use cynode_wire::workflow::{AskPerson, Finish, Outcome, SaveCheckpoint};
+use cynode_wire::steering::AskPerson;
+use cynode_wire::workflow::{Finish, Outcome, SaveCheckpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use cynode_domain::ids::HolderId;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
 use cynode_ops::{Signals, Workflow};
+use cynode_runtime::clock::SharedClock;
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::workflow::{ClaimRun, GrantView, GraphVersions, Hold, ReleaseLease, StartRun};
@@ -57,7 +58,8 @@ impl Planning {
     async fn new() -> Self {
         let its = Catalogue::new().await;
         let manager = Arc::new(Slow(Semaphore::new(0)));
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let store = its.world.store.clone();
+        let clock: SharedClock = its.world.clock.clone();
         let signals = Signals::new(store.engine());
         let handoffs = Handoffs::new(
             (store.clone(), clock.clone(), signals.clone()),

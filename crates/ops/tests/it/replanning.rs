@@ -11,6 +11,7 @@ use cynode_domain::standstill::{GIVEN_BY_PERSON, REPLANS_SINCE};
 use cynode_domain::status::JobStatus;
 use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
 use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_runtime::clock::SharedClock;
 use cynode_store::{JobStore, WorkflowStore};
 use cynode_wire::handoff::{Handoff, HandoffKind, ReplanHandoff};
 use cynode_wire::jobs::{JobResult, Truncated};
@@ -81,7 +82,8 @@ impl Rejected {
         let outcome = json!({ "kind": "replanned", "command": command });
         let answer = json!({ "outcome": outcome, "reason": "it prints ok", "decisions": [] });
         let manager = Arc::new(Scripted { answer, handed: Mutex::default() });
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let store = its.world.store.clone();
+        let clock: SharedClock = its.world.clock.clone();
         let signals = Signals::new(store.engine());
         let handoffs = Handoffs::new(
             (store.clone(), clock.clone(), signals.clone()),

@@ -152,7 +152,7 @@ async fn assert_reported(store: &Store, broken: &mut [(String, String)]) {
     let mut found: Vec<_> = rows.iter().map(|row| (row.table.clone(), row.key.clone())).collect();
     found.sort();
     broken.sort();
-    assert_eq!((&*found, count), (&*broken, i64::try_from(broken.len()).unwrap()));
+    assert_eq!((&found[..], count), (&*broken, i64::try_from(broken.len()).unwrap()));
     // None of them was repaired.
     assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 0);
 }
