@@ -1,7 +1,8 @@
 //! Ties the guardrails and requirements to the tests that prove them.
 //!
 //! Start reading at [`check`]. [`anchors`] reads `AGENTS.md`, [`requirements`] reads
-//! `docs/requirements.toml`, [`evidence`] knows which tests exist and how they ended.
+//! `docs/requirements.toml`, [`evidence`] knows which tests exist and how they ended, [`revision`] holds
+//! rules, checker and changelog together.
 //!
 //! Invariant: a `done` row without a test that ran and passed is a fault. Words alone prove nothing.
 
@@ -10,6 +11,7 @@ pub mod catalogue;
 pub mod evidence;
 pub mod junit;
 pub mod requirements;
+pub mod revision;
 
 use std::fs;
 use std::io::Write;
@@ -90,6 +92,7 @@ pub fn check(documents: &Documents, evidence: &Evidence) -> Result<(Requirements
     let requirements = Requirements::parse(&documents.requirements)?;
     let mut faults = anchors::check(&documents.agents);
     faults.extend(anchors::check_changelog(&documents.changelog));
+    faults.extend(revision::check(&documents.agents, &documents.changelog));
     faults.extend(requirements.check(evidence));
     Ok((requirements, faults))
 }

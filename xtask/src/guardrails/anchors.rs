@@ -18,7 +18,7 @@ pub const ANCHORS: &[&str] = &[
 ];
 
 /// Words that carry a rule: without them the section above would be empty talk.
-const PHRASES: &[&str] = &[
+pub const PHRASES: &[&str] = &[
     "canonical",
     "cuga.modular.tools.",
     "round-robin",
