@@ -12,8 +12,7 @@ use crate::fault::Fault;
 const REVISION: u32 = 1;
 
 /// SHA-256 of `AGENTS.md` at [`REVISION`], followed by the checker's anchors and phrases.
-const DIGEST: &str =
-    "2cfbde5139f20b321883529c837126ba372dca4fa583b8300c621eb3a8c382dc";
+const DIGEST: &str = "2cfbde5139f20b321883529c837126ba372dca4fa583b8300c621eb3a8c382dc";
 
 const RAISE: &str = "raise the revision in AGENTS.md and in xtask/src/guardrails/revision.rs, and add an \
                      entry \"Guardrails revision N: …\" to CHANGELOG.md";
