@@ -2,7 +2,7 @@
 //!
 //! A node's jobs and workspaces lie in the state directory of one process. A second process with the
 //! same name has another directory or a copy, and would run the same jobs again. So a process begins
-//! before it does anything else, and is rejected while another one lives (ADR 25).
+//! before it does anything else, and is rejected while another one lives (ADR 28).
 
 use cynode_domain::ids::NodeId;
 use cynode_store::{JobStore, NodeStore, NodeTenure, Tx};
