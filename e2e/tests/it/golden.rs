@@ -46,6 +46,11 @@ async fn resumed(mut fleet: Fleet) {
     let sql = "SELECT run_id, sequence, node_id, edge, epoch FROM workflow_history
                ORDER BY run_id, sequence";
     let before = query(&fleet.database(), sql).await;
+    // The earlier node's state directory is still there, with the workspace of every task that it worked on.
+    let begun = "SELECT DISTINCT task_id FROM jobs WHERE started_at IS NOT NULL";
+    for task in query(&fleet.database(), begun).await.concat() {
+        fs::create_dir_all(fleet.node_state(ANVIL).join("workspaces").join(task)).unwrap();
+    }
     let url = fleet.add_orchestrator("orchestrator").await;
     let client = fleet.client(&url);
     fleet.add_runner("runner", &url, Duration::from_secs(2));
