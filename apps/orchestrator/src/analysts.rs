@@ -87,13 +87,11 @@ impl Launcher for Processes {
         let mut command = self.command().map_err(LaunchError::Died)?;
         command.arg("--within-ms").arg(within.as_millis().to_string());
         let talked = talk(&mut command, handoff.to_string());
-        match tokio::time::timeout(within, talked).await {
-            Ok(answer) => answer.map_err(LaunchError::Died),
-            Err(_) => {
-                let reason = format!("it took longer than {} s", within.as_secs());
-                Err(LaunchError::TimedOut(reason))
-            }
-        }
+        let Ok(answer) = tokio::time::timeout(within, talked).await else {
+            let reason = format!("it took longer than {} s", within.as_secs());
+            return Err(LaunchError::TimedOut(reason));
+        };
+        answer.map_err(LaunchError::Died)
     }
 }
 

@@ -205,13 +205,11 @@ impl JobStatus {
     /// The status of a job whose lease ran out, once its node says after all what came of it: the only
     /// move out of a status without successors.
     pub fn settle(self, known: Self) -> Result<Self, IllegalMove> {
-        match (self, known) {
-            (Self::LeaseExpired, Self::Completed | Self::Failed) => Ok(known),
-            _ => {
-                let (from, to) = (self.as_str(), known.as_str());
-                Err(IllegalMove { machine: "job", from, to })
-            }
+        if let (Self::LeaseExpired, Self::Completed | Self::Failed) = (self, known) {
+            return Ok(known);
         }
+        let (from, to) = (self.as_str(), known.as_str());
+        Err(IllegalMove { machine: "job", from, to })
     }
 }
 

@@ -61,16 +61,13 @@ fn objects(text: &str) -> Found {
         let (before, from) = rest.split_at(at);
         found.around.push_str(before);
         let mut values = serde_json::Deserializer::from_str(from).into_iter::<Map<String, Value>>();
-        let end = match values.next() {
-            Some(Ok(object)) => {
-                found.objects.push(object);
-                values.byte_offset()
-            }
-            Some(Err(_)) | None => {
-                tries += 1;
-                found.around.push('{');
-                1
-            }
+        let end = if let Some(Ok(object)) = values.next() {
+            found.objects.push(object);
+            values.byte_offset()
+        } else {
+            tries += 1;
+            found.around.push('{');
+            1
         };
         rest = from.get(end..).unwrap_or_default();
     }

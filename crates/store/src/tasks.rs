@@ -324,7 +324,8 @@ fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
         params.push(status.into());
     }
     columns.push("id");
-    let values: String = (1..columns.len()).map(|number| format!("${number}, ")).collect();
+    let values: Vec<String> = (1..columns.len()).map(|number| format!("${number}, ")).collect();
+    let values = values.concat();
     params.push(filter.before.map_or_else(|| Uuid::max().into(), Param::from));
     params.push(Uuid::nil().into());
     let (names, before, first) = (columns.join(", "), params.len() - 1, params.len());

@@ -93,7 +93,7 @@ fn what_a_job_wrote_is_durable_before_its_outcome_is() {
 
     let (before, workspace, dir) = &logged[0];
     for path in [
-        format!("{workspace}"),
+        workspace.clone(),
         format!("{workspace}/a"),
         format!("{workspace}/d"),
         format!("{workspace}/d/b"),

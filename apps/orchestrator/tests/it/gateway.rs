@@ -92,7 +92,7 @@ impl Installation {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_and_people_call_tools_of_a_fresh_installation_and_every_call_is_on_record() {
-    let installation = Installation::new().await;
+    let installation = Box::pin(Installation::new()).await;
     let (_, pm) = installation.token("pm").await;
     let (_, pa) = installation.token("pa").await;
 
@@ -131,7 +131,7 @@ async fn agents_and_people_call_tools_of_a_fresh_installation_and_every_call_is_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_administrator_changes_holds_for_the_next_call() {
-    let installation = Installation::new().await;
+    let installation = Box::pin(Installation::new()).await;
     let (id, pm) = installation.token("pm").await;
     assert!(installation.call(&pm, "node.list", json!({})).await["items"].is_array());
 

@@ -85,7 +85,7 @@ pub(crate) async fn a_token_is_bound_only_to_ids_of_its_user_that_belong_togethe
 
         let issued = issue(&ada, binding).await;
 
-        if let [] | [1] | [2] = named[..] {
+        if let [] | [1 | 2] = named[..] {
             // Whatever is named implies what it is part of.
             let deepest = (0..4).rev().find(|index| choice[*index] > 0);
             let implied = [0, 1, 2, 3].map(|id| deepest.is_some_and(|deepest| id <= deepest));

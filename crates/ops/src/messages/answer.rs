@@ -1,6 +1,7 @@
 //! What waits for a person, and the person's answer, which the agent gets as an instruction.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{HelpKind, InstructionKind, MessageKind, PM, Progress, Role};
@@ -80,11 +81,14 @@ async fn named(tx: &mut Tx, filter: MessageFilter) -> Result<Vec<(String, Messag
     let mut found = vec![];
     for message in tx.message_list(&filter).await? {
         let task = message.sent.task;
-        if !names.contains_key(&task) {
-            let name = tx.task_get(task).await?.map(|task| task.asked.name).unwrap_or_default();
-            names.insert(task, name);
-        }
-        found.push((names.get(&task).cloned().unwrap_or_default(), message));
+        let name = match names.entry(task) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let loaded = tx.task_get(task).await?;
+                unknown.insert(loaded.map(|task| task.asked.name).unwrap_or_default())
+            }
+        };
+        found.push((name.clone(), message));
     }
     Ok(found)
 }

@@ -137,7 +137,7 @@ async fn a_report_that_hangs_does_not_delay_the_report_of_another_task() {
     };
     let run =
         async { tokio::join!(inbox(&team, &manager).with(patient).run(shutdown.clone()), both) };
-    tokio::time::timeout(Duration::from_mins(1), run).await.expect("the second is processed");
+    tokio::time::timeout(Duration::from_mins(1), run).await.unwrap();
 
     assert_eq!(*manager.heard.lock().unwrap(), ["hang", "quick"]);
     assert_eq!(team.inbox().await.len(), 1, "it is given back, and not lost");

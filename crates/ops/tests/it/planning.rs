@@ -106,7 +106,7 @@ async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is
     planning.wait().await;
     assert!(planning.claim(0).await.is_none(), "nobody drives a run whose plan is being made");
     planning.manager.0.add_permits(1);
-    let grant = planning.claim(30_000).await.expect("the plan wakes the run");
+    let grant = planning.claim(30_000).await.unwrap();
 
     let [effect] = &grant.effects[..] else { panic!("{:?}", grant.effects) };
     assert_eq!(
@@ -126,6 +126,6 @@ async fn a_plan_that_came_while_the_lease_was_given_back_is_not_missed() {
     // The runner did not hear of it in time.
     planning.wait().await;
 
-    let grant = planning.claim(0).await.expect("it can be taken at once");
+    let grant = planning.claim(0).await.unwrap();
     assert_eq!(grant.effects.len(), 1);
 }

@@ -50,7 +50,7 @@ impl ProjectManager for Scripted {
         _: Duration,
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::Replan);
-        let handoff = serde_json::from_value(handoff).expect("it is a handoff of its kind");
+        let handoff = serde_json::from_value(handoff).unwrap();
         self.handed.lock().unwrap().push(handoff);
         Ok(self.answer.clone())
     }

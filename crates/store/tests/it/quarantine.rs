@@ -1,6 +1,5 @@
 //! A row that cannot be decoded affects nobody but those who ask for it: in every table that is claimed
 //! or listed, on both engines.
-#![expect(clippy::wildcard_imports, reason = "nearly every trait of the store has a list")]
 
 use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{

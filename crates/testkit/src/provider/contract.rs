@@ -79,7 +79,6 @@ impl Contract {
         let What::Say(said) = &mut answer.what else { return answer };
         let call = said.calls.first().cloned();
         match (self, bound(body), call) {
-            (Self::ForcedTools, _, _) | (_, Bound::Nothing, None) => answer,
             (Self::LlamaCpp, Bound::Schema(schema), call) => {
                 let text = call.map_or_else(|| said.text(), |(_, arguments)| arguments);
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -97,7 +96,7 @@ impl Contract {
                 said.pieces = vec![written(&name, &arguments)];
                 answer
             }
-            (Self::LlamaCpp | Self::WordsOnly, _, None) => answer,
+            (Self::ForcedTools, _, _) | (Self::LlamaCpp | Self::WordsOnly, _, None) => answer,
         }
     }
 }

@@ -127,7 +127,7 @@ mod tests {
         found.sort();
         let d = tree.path().join("d");
         assert_eq!(found, [tree.path().to_owned(), d.clone(), d.join("f")]);
-        assert_eq!(changed(&trees, now + Duration::from_mins(1)).unwrap(), [PathBuf::new(); 0]);
+        assert_eq!(changed(&trees, now + Duration::from_mins(1)).unwrap(), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -73,7 +73,9 @@ impl PlanSteps {
         cx.effect(&round("plan", said), async {
             match self.0.plan(said).await? {
                 PlanningView::Waiting { waiting_for } => Err(NodeError::Waits(waiting_for)),
-                view => Ok(view),
+                view @ (PlanningView::Planned { .. }
+                | PlanningView::Ask { .. }
+                | PlanningView::NoPlanner { .. }) => Ok(view),
             }
         })
         .await

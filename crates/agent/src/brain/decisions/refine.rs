@@ -94,13 +94,13 @@ impl RefineCriteria {
     /// them apart, and the check would fail although the file was written.
     fn checked_where_it_is(&self, criterion: Criterion) -> Criterion {
         let hands_over = |command: &String| command.contains("CYNODE_ARTIFACTS_DIR");
-        match criterion {
-            Criterion::FileExists { path } if !self.commands.iter().any(hands_over) => {
-                let path = path.replace('\'', "'\\''");
-                Criterion::CommandSucceeds { command: format!("test -e '{path}'") }
-            }
-            criterion => criterion,
+        if let Criterion::FileExists { path } = &criterion
+            && !self.commands.iter().any(hands_over)
+        {
+            let path = path.replace('\'', "'\\''");
+            return Criterion::CommandSucceeds { command: format!("test -e '{path}'") };
         }
+        criterion
     }
 
     fn nothing(reason: &str) -> Ruling<Refined> {

@@ -244,8 +244,8 @@ async fn an_agent_that_was_told_to_wait_still_needs_a_person_when_its_report_com
 async fn a_blocked_unit_goes_on_with_its_agent() {
     let blocked = unit("impl:auth", "implementation", ("blocked", 0));
     let shelf = Shelf::new([("db.work_unit.get", Ok(blocked))]);
-    let blocker = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
-    let mut body = report_of(Report::WorkBlocked(blocker));
+    let obstacle = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
+    let mut body = report_of(Report::WorkBlocked(obstacle));
     body.work_unit = Some("impl:auth".to_owned());
 
     agent_report(work(&shelf, None), &handoff(body)).await.unwrap();

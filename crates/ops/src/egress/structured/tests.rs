@@ -126,7 +126,10 @@ async fn the_pieces_of_a_text_become_one_call_before_the_end() {
 
         let chunks = restored(chunks, function.clone(), || panic!("there is a call"));
         let mut whole = cynode_llm::Collector::default();
-        chunks.for_each(|chunk| futures_util::future::ready(whole.push(&chunk.unwrap()))).await;
+        let mut chunks = std::pin::pin!(chunks);
+        while let Some(chunk) = chunks.next().await {
+            whole.push(&chunk.unwrap());
+        }
 
         let answer = whole.finish();
         assert_eq!(answer.text(), "");
