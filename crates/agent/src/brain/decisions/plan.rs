@@ -111,11 +111,11 @@ impl Decision for PlanSteps {
         let criteria = listed("What must be true of the result", "criteria", &self.criteria);
         let outputs = "Files that must be left in $CYNODE_ARTIFACTS_DIR";
         let outputs = listed(outputs, "files owed", &self.expected_outputs);
-        let workspace = workspace_prompt(&self.workspace);
+        let (workspace, most) = (workspace_prompt(&self.workspace), self.max_commands);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
             "Plan the commands that carry out this request in a sandbox: a workspace, no network, the \
-             usual programs of a Linux system. {workspace} Use few commands, each of which leaves something that can \
+             usual programs of a Linux system. {workspace} Use few commands, {most} at most, each of which leaves something that can \
              be checked, and never hide a failure. Ask instead of guessing what is \
              wanted.\n\n{request}{criteria}{outputs}{background}"
         )
