@@ -60,7 +60,7 @@ impl Product {
         let decisions = self.orchestrator.cynork(&["brain", "decisions"])?;
         let done = done.with_context(|| format!("the decisions were {decisions}"))?;
         let rows = decisions["items"].as_array().context("there is no record of decisions")?;
-        let is_plan = |row: &&Value| row["purpose"] == "plan" && row["by"] == "model";
+        let is_plan = |row: &&Value| row["purpose"] == "plan" && row["decided_by"] == "model";
         if !rows.iter().any(|row| is_plan(&row)) {
             bail!("the model planned nothing: {decisions}");
         }
