@@ -4,7 +4,7 @@
 //! the project manager decides, or a person answers ([`crate::Messages::answer`]). A reconciler: what was not
 //! processed is in the database, so a restart in the middle goes on where it was. Every orchestrator has an inbox; a
 //! message is claimed by one of them for as long as its handoff takes, and processed once the project manager has
-//! answered. If that orchestrator dies, the claim runs out and another takes the message up.
+//! answered. An inbox claims no message of a task that it has in hand, even if that claim ran out. If that orchestrator dies, the claim runs out and another takes the message up.
 //!
 //! Messages of different tasks are processed concurrently, up to [`InboxOptions::at_once`]; those of one task one
 //! after the other, oldest first. A message that waits for a person holds up no other.
@@ -88,11 +88,15 @@ impl Inbox {
     pub async fn run(self, shutdown: Shutdown) {
         let mut listener = self.signals.listen(Topic::Events);
         let mut in_hand = FuturesUnordered::new();
+        let mut tasks = Vec::new();
         let mut may_claim = true;
         while !shutdown.is_triggered() {
             while may_claim && in_hand.len() < self.options.at_once.max(1) {
-                match self.claim().await {
-                    Ok(Some(report)) => in_hand.push(self.survive(report, &shutdown)),
+                match self.claim(&tasks).await {
+                    Ok(Some(report)) => {
+                        tasks.push(report.message.sent.task);
+                        in_hand.push(self.survive(report, &shutdown));
+                    }
                     Ok(None) => may_claim = false,
                     Err(error) => {
                         may_claim = false;
@@ -102,18 +106,16 @@ impl Inbox {
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some(dealt) = in_hand.next(), if !in_hand.is_empty() => match dealt {
-                    Ok(()) => may_claim = true,
-                    Err(error) => {
-                        may_claim = false;
-                        warn_of(&error);
-                    }
-                },
+                Some((task, dealt)) = in_hand.next(), if !in_hand.is_empty() => {
+                    tasks.retain(|other| *other != task);
+                    may_claim = dealt.is_ok();
+                    dealt.unwrap_or_else(|error| warn_of(&error));
+                }
                 _ = listener.wait(Instant::now() + INTERVAL) => may_claim = true,
             }
         }
         // Each of them sees the shutdown and gives its claim back.
-        while let Some(dealt) = in_hand.next().await {
+        while let Some((_, dealt)) = in_hand.next().await {
             dealt.unwrap_or_else(|error| warn_of(&error));
         }
     }
@@ -122,15 +124,17 @@ impl Inbox {
     pub async fn activate(&self) -> Result<(), HandoffError> {
         let stop = Shutdown::new();
         let mut in_hand = FuturesUnordered::new();
+        let mut tasks = Vec::new();
         loop {
             while in_hand.len() < self.options.at_once.max(1)
-                && let Some(report) = self.claim().await?
+                && let Some(report) = self.claim(&tasks).await?
             {
+                tasks.push(report.message.sent.task);
                 in_hand.push(self.survive(report, &stop));
             }
             match in_hand.next().await {
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
+                Some((task, Ok(()))) => tasks.retain(|other| *other != task),
+                Some((_, Err(error))) => {
                     // The others in hand come to their end; what was given back is not claimed again at once.
                     while in_hand.next().await.is_some() {}
                     return Err(error);
@@ -141,28 +145,39 @@ impl Inbox {
     }
 
     /// Deals with a report. A fault of ours in one of them ends neither the others nor the process; the
-    /// report is taken up again when its claim has run out, a few times.
-    async fn survive(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
-        let id = report.claim.message;
+    /// report is taken up again when its claim has run out, a few times. Returns the task, whose messages may be
+    /// claimed from then on.
+    async fn survive(
+        &self,
+        report: ClaimedReport,
+        stop: &Shutdown,
+    ) -> (TaskId, Result<(), HandoffError>) {
+        let (id, task) = (report.claim.message, report.message.sent.task);
         let dealt = AssertUnwindSafe(self.deal(report, stop)).catch_unwind().await;
-        dealt.unwrap_or_else(|_| {
-            tracing::error!(message.id = %id, "dealing with the report {id} panicked");
+        let dealt = dealt.unwrap_or_else(|_| {
+            tracing::error!(message.id = %id, "processing the message {id} panicked");
             Ok(())
-        })
+        });
+        (task, dealt)
     }
 
-    /// The next message, if there is one. Where nothing waits, nothing is written.
-    async fn claim(&self) -> Result<Option<ClaimedReport>, cynode_store::Error> {
+    /// The next message of a task that is not in hand, if there is one. Where nothing waits, nothing is written.
+    async fn claim(
+        &self,
+        in_hand: &[TaskId],
+    ) -> Result<Option<ClaimedReport>, cynode_store::Error> {
         let waits = self.store.read(|tx| Box::pin(async move { tx.report_waits().await }));
         if !waits.await? {
             return Ok(None);
         }
         let (lease_ms, now) = (millis(self.options.lease), self.clock.now());
+        let in_hand = in_hand.to_vec();
         self.store
             .write(move |tx| {
+                let in_hand = in_hand.clone();
                 Box::pin(async move {
                     tx.report_close(now).await?;
-                    tx.report_claim(lease_ms).await
+                    tx.report_claim(lease_ms, &in_hand).await
                 })
             })
             .await

@@ -6,11 +6,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::MessageId;
+use cynode_domain::ids::{MessageId, TaskId};
 
 use crate::agent_messages::message;
 use crate::column::Row;
-use crate::param::params;
+use crate::param::{Param, params};
 use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Message, Tx};
 
@@ -51,8 +51,13 @@ pub trait ReportClaimStore {
     /// The project manager is done with every message about a task that was closed meanwhile.
     async fn report_close(&mut self, at: DateTime<Utc>) -> Result<u64, Error>;
     /// Claims the oldest message about an open task that is neither claimed nor left to a person, for so many
-    /// milliseconds.
-    async fn report_claim(&mut self, lease_ms: i64) -> Result<Option<ClaimedReport>, Error>;
+    /// milliseconds. The caller already processes a message of each task in `in_hand`: it claims no other of
+    /// these tasks, even if its claim has run out.
+    async fn report_claim(
+        &mut self,
+        lease_ms: i64,
+        in_hand: &[TaskId],
+    ) -> Result<Option<ClaimedReport>, Error>;
     /// Keeps a claim for so many milliseconds from now; false if it is lost.
     async fn report_keep(&mut self, claim: ReportClaim, lease_ms: i64) -> Result<bool, Error>;
     /// Gives a claim back for so many milliseconds; false if it is lost.
@@ -91,7 +96,17 @@ impl ReportClaimStore for Tx {
         self.execute(sql, params![at]).await
     }
 
-    async fn report_claim(&mut self, lease_ms: i64) -> Result<Option<ClaimedReport>, Error> {
+    async fn report_claim(
+        &mut self,
+        lease_ms: i64,
+        in_hand: &[TaskId],
+    ) -> Result<Option<ClaimedReport>, Error> {
+        let mut params = vec![Param::from(lease_ms)];
+        let mut not_in_hand = String::new();
+        for task in in_hand {
+            params.push(Param::from(*task));
+            not_in_hand.push_str(&format!(" AND m.task_id <> ${}", params.len()));
+        }
         let (readable, others_readable) =
             (not_quarantined("agent_messages", "m.id"), not_quarantined("agent_messages", "e.id"));
         let sql = format!(
@@ -101,6 +116,7 @@ impl ReportClaimStore for Tx {
                        WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL
                        AND m.given_up IS NULL AND m.needs_person IS NULL AND NOT t.closed
                        AND (m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
+                       {not_in_hand}
                        AND NOT EXISTS (SELECT e.id FROM agent_messages e
                            WHERE e.task_id = m.task_id AND e.recipient = 'pm'
                            AND e.processed_at IS NULL AND e.claimed_until > cynode_now()
@@ -112,7 +128,7 @@ impl ReportClaimStore for Tx {
         // next report of the same task otherwise. SQLite has one writer and reads the lock as a comment.
         self.rows("SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299002) */", &[]).await?;
         loop {
-            match self.one(&tables::AGENT_MESSAGES, &sql, params![lease_ms], claimed).await {
+            match self.one(&tables::AGENT_MESSAGES, &sql, &params, claimed).await {
                 // A row on record is not claimed again, and delays no other.
                 Err(error) if error.is_unreadable() => self.quarantine_now(error).await?,
                 outcome => return outcome,

@@ -1,6 +1,6 @@
 //! The guardrails change as one: rules, checker and changelog carry the same revision.
 //!
-//! [`DIGEST`] covers the text of `AGENTS.md` and the lists that the checker reads. A change to either
+//! `DIGEST` covers the text of `AGENTS.md` and the lists that the checker reads. A change to either
 //! fails until the revision is raised here, in `AGENTS.md` and in an entry of `CHANGELOG.md`.
 
 use sha2::{Digest as _, Sha256};

@@ -18,7 +18,7 @@ pub trait Decision: Serialize + Sync {
     const HINT: &'static str;
 
     /// The JSON Schema of the answer: an object that allows no further fields.
-    fn schema() -> Value;
+    fn schema(&self) -> Value;
 
     /// The question, for a model. Text of others is quoted in it.
     fn prompt(&self) -> String;

@@ -270,7 +270,7 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
 
         let granted = change!(store, tx => tx.run_claim(&claim()).await);
         let due = change!(store, tx => tx.schedule_run_claim(60_000, 5).await);
-        let report = change!(store, tx => tx.report_claim(60_000).await);
+        let report = change!(store, tx => tx.report_claim(60_000, &[]).await);
 
         assert_eq!(granted.len(), 1, "{granted:?}");
         assert!(granted[0].run.id.to_string().ends_with('2'));

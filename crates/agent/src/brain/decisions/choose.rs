@@ -47,7 +47,7 @@ impl Decision for Choose {
     const PURPOSE: &'static str = "decide";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "choice": text("The key of what is chosen.", 200),
             "reason": text("Why, in one sentence.", 1000),

@@ -43,7 +43,7 @@ impl Decision for Clarify {
     const PURPOSE: &'static str = "clarify";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "answer": {
                 "type": "string", "maxLength": MAX_ANSWER,

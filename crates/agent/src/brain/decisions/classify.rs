@@ -83,7 +83,7 @@ impl Decision for Classify {
     const PURPOSE: &'static str = "classify";
     const HINT: &'static str = "fast";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "kind": one_of("The kind of work.", &["new_project", "feature_request", "quick_fix"]),
             "reason": text("Why, in one sentence.", 500),

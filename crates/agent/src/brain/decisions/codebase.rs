@@ -144,7 +144,7 @@ impl Decision for AnalyseCodebase {
     const PURPOSE: &'static str = "analyse_codebase";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let map = json!({
             "type": "object", "maxProperties": 30,
             "additionalProperties": { "type": "string", "maxLength": 1000 },

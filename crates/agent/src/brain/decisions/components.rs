@@ -52,7 +52,7 @@ impl Decision for IdentifyComponents {
     const PURPOSE: &'static str = "identify_components";
     const HINT: &'static str = "strong";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let component = object(&json!({
             "name": { "type": "string", "pattern": "^[a-z0-9-]{1,64}$" },
             "description": text("What it is.", 1000),

@@ -88,7 +88,7 @@ impl Decision for ContinueRun {
     const PURPOSE: &'static str = "continue_run";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "with": one_of("How it goes on.", &["continue", "retry", "ask_person", "give_up"]),
             "reason": text("Why, in one sentence.", 1000),

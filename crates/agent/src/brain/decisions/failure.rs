@@ -68,7 +68,7 @@ impl Decision for HandleFailure {
     const PURPOSE: &'static str = "handle_failure";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "action": one_of("What is done.", &["retry", "reduce_scope", "escalate"]),
             "reason": text("Why, in one sentence.", 1000),

@@ -118,7 +118,7 @@ impl Decision for JudgeCriteria {
     const PURPOSE: &'static str = "verify";
     const HINT: &'static str = "strong";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let judgement = object(&json!({
             "criterion": { "type": "integer", "minimum": 0, "maximum": 99, "description": "Its number, from 0." },
             "status": one_of("Whether it is met.", &["pass", "fail", "needs_clarification"]),

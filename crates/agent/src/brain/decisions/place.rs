@@ -54,7 +54,7 @@ impl Decision for PlaceJob {
     const PURPOSE: &'static str = "place_job";
     const HINT: &'static str = "fast";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "node_slug": text("The name of the node.", 200),
             "reason": text("Why, in one sentence.", 1000),

@@ -92,9 +92,9 @@ impl Decision for PlanSteps {
     const PURPOSE: &'static str = "plan";
     const HINT: &'static str = "strong";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
-            "commands": texts("Command lines for /bin/sh, run in order in one workspace without network; empty if something must be known first.", MAX_COMMANDS),
+            "commands": texts("Command lines for /bin/sh, run in order in one workspace without network; empty if something must be known first.", self.max_commands),
             "assumptions": texts("What you took for granted, in few words; mostly nothing.", 20),
             "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
         }))
@@ -136,12 +136,6 @@ impl Decision for PlanSteps {
     }
 
     fn objection(&self, answer: &Planned) -> Option<String> {
-        if answer.commands.len() > self.max_commands {
-            let most = self.max_commands;
-            return Some(format!(
-                "a plan has at most {most} commands; join those that belong together"
-            ));
-        }
         let says_nothing = answer.commands.is_empty() && answer.question.trim().is_empty();
         says_nothing.then(|| "give commands, or say in question what must be known".to_owned())
     }

@@ -115,7 +115,7 @@ impl Decision for RefineCriteria {
     const PURPOSE: &'static str = "refine_criteria";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let kinds = ["file_exists", "output_matches", "command_succeeds"];
         let mut added = object(&json!({
             "kind": one_of("What is checked.", &kinds),

@@ -50,7 +50,7 @@ impl Decision for ReplanStep {
     const PURPOSE: &'static str = "replan";
     const HINT: &'static str = "strong";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "command": { "type": "string", "maxLength": MAX_COMMAND_CHARS, "description": "The command line for /bin/sh that is run next in the same workspace; empty if no other command would help." },
             "reason": text("What it does about the findings, or why no command would help, in one sentence.", 1000),

@@ -98,7 +98,7 @@ impl Decision for ReviewArtifact {
     const PURPOSE: &'static str = "review_artifact";
     const HINT: &'static str = "strong";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let issue = object(&json!({
             "weight": one_of("How much it matters.", &["critical", "major", "minor"]),
             "location": text("Where: path:line, or the part.", 500),

@@ -54,7 +54,7 @@ impl Decision for ReviewCapExceeded {
     const PURPOSE: &'static str = "review_cap_exceeded";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "action": one_of("What happens.", &["proceed_with_notes", "escalate"]),
             "reason": text("Why, in one sentence.", 1000),

@@ -35,7 +35,7 @@ impl Decision for RouteAmbiguity {
     const PURPOSE: &'static str = "route_ambiguity";
     const HINT: &'static str = "fast";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "role": text("One of the roles that are named.", 64),
             "reason": text("Why, in one sentence.", 500),

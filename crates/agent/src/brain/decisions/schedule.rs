@@ -51,7 +51,7 @@ impl Decision for InterpretSchedule {
     const PURPOSE: &'static str = "scheduled_run";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let task = object(&json!({
             "name": text("What it is called.", 100),
             "prompt": { "type": "string", "maxLength": 20_000, "description": "What is asked for; empty where there are commands." },

@@ -75,7 +75,7 @@ impl Decision for AssessScope {
     const PURPOSE: &'static str = "assess_scope";
     const HINT: &'static str = "balanced";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         let scope = "trivial: one line. small: one file. medium: several files of one component. \
                      large: several components, or the architecture.";
         object(&json!({

@@ -45,7 +45,7 @@ impl Decision for TestsNeeded {
     const PURPOSE: &'static str = "tests_needed";
     const HINT: &'static str = "fast";
 
-    fn schema() -> Value {
+    fn schema(&self) -> Value {
         object(&json!({
             "needed": { "type": "boolean", "description": "Whether the tests must run." },
             "reason": text("Why, in one sentence.", 500),

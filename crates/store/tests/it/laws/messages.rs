@@ -161,7 +161,7 @@ const LONG_MS: i64 = 60_000;
 
 /// Claims the oldest message that waits for the project manager.
 async fn claimed(store: &Store) -> Option<ClaimedReport> {
-    change!(store, tx => tx.report_claim(LONG_MS).await)
+    change!(store, tx => tx.report_claim(LONG_MS, &[]).await)
 }
 
 pub(crate) async fn a_report_is_claimed_by_one_and_only_the_last_claim_counts(store: Store) {
