@@ -154,6 +154,7 @@ impl Fake {
             commands: commands.iter().map(ToString::to_string).collect(),
             acceptance_criteria: vec![],
             expected_outputs: vec![],
+            step_criteria: vec![],
             limits: Limits::default(),
             retry_interrupted: false,
             approve_plan: false,
