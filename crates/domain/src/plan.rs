@@ -71,6 +71,16 @@ impl Step {
     }
 }
 
+/// A criterion for the result of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepCriterion {
+    /// The step of the plan, from 0.
+    pub step_index: u32,
+    /// What must be true of its result before the next step starts.
+    pub criterion: Criterion,
+}
+
 /// The ordered steps of one run, and what was assumed in making them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Plan {
@@ -94,6 +104,17 @@ pub struct Request<'a> {
     pub commands: &'a [String],
     /// Artifact paths that the last step must leave behind.
     pub expected_outputs: &'a [String],
+    /// What must be true of the results of single steps.
+    pub step_criteria: &'a [StepCriterion],
+}
+
+impl Request<'_> {
+    /// The criteria for the result of one step, by its place from 0.
+    fn criteria_of_step(&self, index: usize) -> Vec<Criterion> {
+        let is_of_step = |of: &&StepCriterion| usize::try_from(of.step_index) == Ok(index);
+        let of_step = self.step_criteria.iter().filter(is_of_step);
+        of_step.map(|of| of.criterion.clone()).collect()
+    }
 }
 
 /// The request needs a planner that reads prose, and none is configured.
@@ -121,7 +142,8 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
         .map(|(index, action)| {
             let is_last = index == last;
             let owed = if is_last { request.expected_outputs.to_vec() } else { vec![] };
-            Step { expected_outputs: owed, ..Step::new(action) }
+            let criteria = request.criteria_of_step(index);
+            Step { expected_outputs: owed, criteria, ..Step::new(action) }
         })
         .collect();
     let assumptions = vec!["commands run in order in one workspace".to_owned()];
@@ -133,7 +155,7 @@ mod tests {
     use super::*;
 
     fn request(mode: InputMode, commands: &[String]) -> Request<'_> {
-        Request { mode, prompt: "make it so", commands, expected_outputs: &[] }
+        Request { mode, prompt: "make it so", commands, expected_outputs: &[], step_criteria: &[] }
     }
 
     #[test]
@@ -148,6 +170,21 @@ mod tests {
         assert_eq!(plan.steps.len(), 2);
         assert_eq!(plan.steps[0].expected_outputs, Vec::<String>::new());
         assert_eq!(plan.steps[1].expected_outputs, outputs);
+    }
+
+    #[test]
+    fn a_step_has_the_criteria_that_name_it() {
+        let commands = ["make".to_owned(), "make test".to_owned()];
+        let text = |words: &str| Criterion::Text { description: words.to_owned() };
+        let of = |step_index, words| StepCriterion { step_index, criterion: text(words) };
+        let step_criteria = [of(0, "it is small"), of(1, "it is fast"), of(0, "it is tidy")];
+        let request =
+            Request { step_criteria: &step_criteria, ..request(InputMode::Commands, &commands) };
+
+        let plan = by_rule(&request).unwrap();
+
+        assert_eq!(plan.steps[0].criteria, [text("it is small"), text("it is tidy")]);
+        assert_eq!(plan.steps[1].criteria, [text("it is fast")]);
     }
 
     #[test]

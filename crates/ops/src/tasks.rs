@@ -197,6 +197,7 @@ pub(crate) async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError>
         prompt: task.asked.prompt,
         commands: task.asked.commands,
         acceptance_criteria: task.asked.acceptance_criteria,
+        step_criteria: task.asked.options.step_criteria,
         depends_on,
         blocked_reason,
         node,

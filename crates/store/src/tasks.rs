@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{NodeId, ProjectId, TaskId, UserId};
 use cynode_domain::job::Limits;
-use cynode_domain::plan::InputMode;
+use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::TaskStatus;
 use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,9 @@ pub struct NewTask {
 pub struct TaskOptions {
     /// Artifact paths the last step must leave behind.
     pub expected_outputs: Vec<String>,
+    /// What must be true of the results of single steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
     /// The bounds of each job.
     pub limits: Limits,
     /// Whether a step may run again after it was interrupted.

@@ -128,10 +128,11 @@ pub trait WorkflowStore {
         versions: Versions,
         started: &'static str,
     ) -> Result<(), Error>;
-    /// The version of the graph that drives the run; nothing before its first grant.
+    /// The version of the graph that drives the run; before its first grant, the oldest that
+    /// it needs, if any.
     async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error>;
     /// Notes that only runners that know this version of the graph, or newer ones, can go on with the
-    /// run. A version that is newer already stays.
+    /// run, also if it has not begun. A version that is newer already stays.
     async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error>;
     /// Remembers why a runner put the run down, and leaves it alone for a while. A version other
     /// than the one on record takes its place, and takes the run out of reach of other runners.
@@ -239,7 +240,7 @@ impl WorkflowStore for Tx {
 
     async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error> {
         let sql = "UPDATE runs SET graph_version = $2
-                   WHERE id = $1 AND runnable AND graph_version < $2";
+                   WHERE id = $1 AND runnable AND (graph_version IS NULL OR graph_version < $2)";
         self.execute(sql, params![run, version]).await.map(drop)
     }
 

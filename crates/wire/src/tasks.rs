@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
-use cynode_domain::plan::InputMode;
+use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::ShownTaskStatus;
 use cynode_domain::verification::VerificationStatus;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,10 @@ pub struct CreateTask {
     /// What must be true of the result.
     #[serde(default)]
     pub acceptance_criteria: Vec<Criterion>,
+    /// What must be true of the result of single commands before the next one starts; only in `commands`
+    /// mode, where each command is a step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
     /// Artifact paths the last step must leave behind.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
@@ -150,6 +154,9 @@ pub struct TaskView {
     pub commands: Vec<String>,
     /// What must be true of the result.
     pub acceptance_criteria: Vec<Criterion>,
+    /// What must be true of the result of single commands before the next one starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
     /// Tasks that must complete first.
     pub depends_on: Vec<TaskId>,
     /// Why a queued task will not start by itself: something it depends on did not complete. Or why

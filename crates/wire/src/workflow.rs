@@ -10,7 +10,7 @@ use cynode_domain::changes::Changes;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{HolderId, JobId, LeaseId, RunId, TaskId, TraceId};
 use cynode_domain::job::Limits;
-use cynode_domain::plan::{InputMode, Step};
+use cynode_domain::plan::{InputMode, Step, StepCriterion};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::verdict::Verdict;
 use cynode_domain::verification::VerificationStatus;
@@ -303,6 +303,9 @@ pub struct TaskContextView {
     pub commands: Vec<String>,
     /// What must be true of the result.
     pub acceptance_criteria: Vec<Criterion>,
+    /// What must be true of the results of single steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
     /// Artifact paths the last step must leave behind.
     pub expected_outputs: Vec<String>,
     /// The bounds of each job.

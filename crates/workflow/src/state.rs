@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
-use cynode_domain::plan::{InputMode, Plan, Step};
+use cynode_domain::plan::{InputMode, Plan, Step, StepCriterion};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::Verdict;
@@ -99,6 +99,9 @@ pub struct Request {
     pub commands: Vec<String>,
     /// Artifact paths that the last step must leave behind.
     pub expected_outputs: Vec<String>,
+    /// What must be true of the results of single steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
     /// Whether a person must agree to the plan before anything runs.
     #[serde(default)]
     pub approve_plan: bool,

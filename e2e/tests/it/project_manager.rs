@@ -4,7 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use cynode_client::{Client, McpError};
+use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
+use cynode_domain::plan::StepCriterion;
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationStatus;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
@@ -140,6 +142,30 @@ async fn what_an_analyst_fails_is_not_accepted() {
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     let found = findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
+}
+
+#[tokio::test]
+async fn a_step_whose_prose_an_analyst_fails_keeps_the_next_one_from_starting() {
+    let provider = ScriptedProvider::start();
+    provider.when("it greets", judged("pass"));
+    provider.when(JUDGING, judged("fail"));
+    let system = system(&provider).await;
+    let with_prose_for_first = |criterion: &str| {
+        let mut body = commands(&["echo hello", "echo bye"]);
+        let criterion = Criterion::Text { description: criterion.to_owned() };
+        body.step_criteria = vec![StepCriterion { step_index: 0, criterion }];
+        body
+    };
+
+    let met = done(&system, with_prose_for_first("it greets")).await;
+    let unmet = done(&system, with_prose_for_first("it sings")).await;
+
+    assert_eq!(met.verification, Some(VerificationStatus::Verified), "{met:#?}");
+    for (view, status, jobs) in [(met, "completed", 2), (unmet, "failed", 1)] {
+        assert_eq!(view.status.as_str(), status, "{view:#?}");
+        let result = system.client.task_result(&view.id.to_string()).await.unwrap();
+        assert_eq!(result.jobs.len(), jobs, "{result:#?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
-//! `--accept`: what must be true of a result, in one word.
+//! `--accept` and `--accept-step`: what must be true of a result, in one word.
 
 use cynode_domain::criteria::Criterion;
+use cynode_domain::plan::StepCriterion;
 
 /// Reads `exit:N`, `output:/regex/`, `file:path` or `check:command`; anything else is prose for a reader.
 pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
@@ -25,6 +26,18 @@ pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
     }
 }
 
+/// Reads `N:CHECK`: the number of a command, from 1, and what [`parse`] reads.
+pub(crate) fn parse_for_step(text: &str) -> Result<StepCriterion, String> {
+    let (number, check) = text
+        .split_once(':')
+        .ok_or_else(|| "say which command it is about: 1:CHECK for the first one".to_owned())?;
+    let number: Option<u32> = number.trim().parse().ok();
+    let step_index = number.and_then(|number| number.checked_sub(1));
+    let step_index = step_index
+        .ok_or_else(|| "commands are numbered from 1: 1:CHECK is about the first one".to_owned())?;
+    Ok(StepCriterion { step_index, criterion: parse(check.trim_start())? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +52,19 @@ mod tests {
         assert_eq!(parse("check: make test"), Ok(Criterion::CommandSucceeds { command }));
         let description = "reads well".to_owned();
         assert_eq!(parse("reads well"), Ok(Criterion::Text { description }));
+    }
+
+    #[test]
+    fn a_check_of_one_command_begins_with_its_number() {
+        let path = "a.txt".to_owned();
+        let criterion = Criterion::FileExists { path };
+        assert_eq!(parse_for_step("2:file:a.txt"), Ok(StepCriterion { step_index: 1, criterion }));
+        let criterion = Criterion::Text { description: "note: it is small".to_owned() };
+        let expected = StepCriterion { step_index: 0, criterion };
+        assert_eq!(parse_for_step("1: note: it is small"), Ok(expected));
+        for broken in ["it is small", "0:it is small", "one:it is small", "1:", "1:exit:zero"] {
+            assert!(parse_for_step(broken).is_err(), "{broken:?} was accepted");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use clap::Args;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Limits;
+use cynode_domain::plan::StepCriterion;
 use cynode_wire::tasks::CreateTask;
 
 use super::{accept, span};
@@ -14,6 +15,10 @@ pub(crate) struct Bounds {
     /// What must be true: `exit:N`, `output:/regex/`, `file:path`, `check:command`, or prose; may be given again.
     #[arg(long, value_name = "CHECK", value_parser = accept::parse)]
     accept: Vec<Criterion>,
+    /// What must be true of the result of the Nth --command before the next one starts: `1:CHECK`, with a
+    /// check as for --accept; may be given again.
+    #[arg(long, value_name = "N:CHECK", value_parser = accept::parse_for_step)]
+    accept_step: Vec<StepCriterion>,
     /// A file the last step must leave among the artifacts; may be given again.
     #[arg(long, value_name = "PATH")]
     expect: Vec<String>,
@@ -69,6 +74,7 @@ impl Bounds {
         ];
         numbers.iter().any(Option::is_some)
             || !self.accept.is_empty()
+            || !self.accept_step.is_empty()
             || !self.expect.is_empty()
             || self.retry_interrupted
             || self.people.approve_plan
@@ -78,6 +84,7 @@ impl Bounds {
     pub(crate) fn apply(self, task: &mut CreateTask) -> Result<(), Failure> {
         task.limits = limits(&self)?;
         task.acceptance_criteria = self.accept;
+        task.step_criteria = self.accept_step;
         task.expected_outputs = self.expect;
         task.retry_interrupted = self.retry_interrupted;
         task.max_attempts = self.max_attempts;

@@ -177,6 +177,7 @@ mod tests {
             prompt: String::new(),
             commands: vec!["make".to_owned(), "make test".to_owned()],
             acceptance_criteria: vec![],
+            step_criteria: vec![],
             depends_on: vec![],
             blocked_reason: None,
             node: None,

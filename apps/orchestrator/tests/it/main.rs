@@ -272,6 +272,7 @@ on_both_engines! {
         only_accepted_attempts_of_earlier_steps_are_evidence_about_the_task,
         a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence,
         an_analyst_reads_the_files_and_changes_of_the_attempt_it_judges,
+        an_analyst_of_a_step_before_the_last_reads_the_files_of_that_attempt_alone,
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,

@@ -1,6 +1,8 @@
 //! Verification: who judges a step, what is put on record, and what is run for it.
 
 use cynode_domain::ids::JobId;
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
 use cynode_domain::policy::AgentType;
 use cynode_domain::verdict::{Verdict, VerdictStatus};
 use cynode_wire::runs::{ForkRun, RetryRun};
@@ -275,4 +277,34 @@ pub(crate) async fn an_analyst_reads_the_files_and_changes_of_the_attempt_it_jud
     assert!(changed.contains("-two\n+three\n"), "{changed}");
     assert_eq!(diff["against"], "the attachment of that name");
     assert_eq!((&image["text"], &image["is_binary"]), (&json!(""), &json!(true)));
+}
+
+pub(crate) async fn an_analyst_of_a_step_before_the_last_reads_the_files_of_that_attempt_alone(
+    harness: Harness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let lines = ["make", "make test", "make dist"];
+    let task = harness.admin().task_create(&asked(json!({ "commands": lines }))).await.unwrap();
+    let hold = runner.claim(0).await.unwrap().hold;
+    let steps = lines.map(|line| Step::new(Action::Command { line: line.to_owned() }));
+    let state = json!({ "plan": { "steps": steps, "assumptions": [] } });
+    let planned = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
+    runner.client.workflow_checkpoint(&planned).await.unwrap();
+    let pa = Mcp::agent(&harness, AgentType::Pa).await;
+    let files_after = async |step: u32, path: &str| -> Vec<Value> {
+        runner.dispatch(hold, step).await.unwrap();
+        let job = node.take().await;
+        node.client.node_put_artifact(job, path, "content".into()).await.unwrap();
+        node.end(job, 0).await.unwrap();
+        let listed = pa.call("artifact.list", json!({ "task_id": task.id, "job_id": job })).await;
+        listed["items"].as_array().unwrap().iter().map(|file| file["path"].clone()).collect()
+    };
+
+    let first = files_after(0, "draft").await;
+    let second = files_after(1, "report").await;
+    let last = files_after(2, "bundle").await;
+
+    assert_eq!(first, ["draft"]);
+    assert_eq!(second, ["report"]);
+    assert_eq!(last, ["bundle", "draft", "report"]);
 }

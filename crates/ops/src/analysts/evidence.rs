@@ -75,8 +75,7 @@ pub(super) async fn gather(
     }
     let command = first_chars(&command_of(&job).unwrap_or_default(), MAX_COMMAND_CHARS);
     let earlier = if is_last { earlier_steps(tx, &job).await? } else { vec![] };
-    let files = if is_last { RunFiles::SoFar } else { RunFiles::OfAttempt };
-    let evidence = evidence_of(tx, job, files).await?;
+    let evidence = evidence_of(tx, job, RunFiles::for_step(is_last)).await?;
     Ok(VerifyHandoff { command, earlier, ..handed(of, prose(&criteria), evidence) })
 }
 

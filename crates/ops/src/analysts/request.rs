@@ -30,7 +30,7 @@ impl Analysts {
         }
         let (subject, body) = self.about(caller, job).await?;
         if body.criteria.is_empty() {
-            let reason = "the task has no criteria in prose: rules have judged it";
+            let reason = "there are no criteria in prose for the result: rules have judged it";
             return Err(AnalystRequestError::Nothing(reason));
         }
         {

@@ -13,7 +13,7 @@ use similar::TextDiff;
 use super::{ATTACHMENT, ArtifactError, Artifacts};
 use crate::blobs::Stored;
 use crate::tasks;
-use crate::workflow::{RunFiles, outputs};
+use crate::workflow::{RunFiles, outputs, planned_step};
 use crate::{BlobError, Caller};
 
 /// How much of each of two files is compared.
@@ -143,9 +143,11 @@ async fn load_files(
     let task = tasks::find(tx, caller, task).await?.asked.id;
     let job: Option<Job> = tx.job_get(job).await?.filter(|job| job.asked.task == task);
     let job = job.ok_or_else(|| ArtifactError::NotFound("of that job".to_owned()))?;
+    let planned = planned_step(tx, task, job.asked.step_index).await?;
+    let is_last = planned.is_none_or(|planned| planned.is_last);
     let mut files: Vec<JobOutput> = vec![];
     // The attempt's own files come first: they hide those that earlier steps left at the same path.
-    for file in outputs(tx, &job, RunFiles::SoFar).await? {
+    for file in outputs(tx, &job, RunFiles::for_step(is_last)).await? {
         if !files.iter().any(|known| known.path == file.path) {
             files.push(file);
         }

@@ -1,7 +1,7 @@
 //! What is written down, as it is kept.
 
 use cynode_domain::criteria::Criterion;
-use cynode_domain::plan::InputMode;
+use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_wire::tasks::CreateTask;
 use serde_json::Value;
 
@@ -52,6 +52,12 @@ impl WithoutSecrets for Criterion {
     }
 }
 
+impl WithoutSecrets for StepCriterion {
+    fn without_secrets(self) -> Self {
+        Self { criterion: self.criterion.without_secrets(), ..self }
+    }
+}
+
 impl WithoutSecrets for CreateTask {
     /// Prose alone: commands and scripts must work as they were written.
     fn without_secrets(self) -> Self {
@@ -63,6 +69,7 @@ impl WithoutSecrets for CreateTask {
             prompt,
             task_name: self.task_name.without_secrets(),
             acceptance_criteria: self.acceptance_criteria.without_secrets(),
+            step_criteria: self.step_criteria.without_secrets(),
             ..self
         }
     }
@@ -83,8 +90,10 @@ mod tests {
                 { "kind": "text", "description": format!("it works with {KEY}") },
                 { "kind": "command_succeeds", "command": format!("curl -u {KEY}") },
             ]);
+            let of_step = json!({ "step_index": 0, "criterion": criteria[0] });
             let asked = json!({ "input_mode": mode, "prompt": format!("use {KEY}"),
-                "task_name": format!("deploy {KEY}"), "acceptance_criteria": criteria });
+                "task_name": format!("deploy {KEY}"), "acceptance_criteria": criteria,
+                "step_criteria": [of_step] });
             serde_json::from_value(asked).unwrap()
         };
 
@@ -97,6 +106,7 @@ mod tests {
         let [text, command] = &*prose.acceptance_criteria else { panic!("two criteria") };
         let said = "it works with sk-SECRET_REDACTED".to_owned();
         assert_eq!(*text, Criterion::Text { description: said });
+        assert_eq!(prose.step_criteria[0].criterion, *text);
         assert_eq!(*command, Criterion::CommandSucceeds { command: format!("curl -u {KEY}") });
     }
 }

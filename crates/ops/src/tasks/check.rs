@@ -29,6 +29,8 @@ pub(crate) fn faults(request: &CreateTask) -> Vec<String> {
         (length > MAX_LIST).then(|| format!("{what} has {length} entries; allowed are {MAX_LIST}"))
     };
     faults.extend(criteria_faults(&request.acceptance_criteria));
+    faults.extend(step_criteria_faults(request));
+    faults.extend(list("step_criteria", request.step_criteria.len()));
     faults.extend(list("expected_outputs", request.expected_outputs.len()));
     faults.extend(list("depends_on", request.depends_on.len()));
     faults.extend(request.expected_outputs.iter().filter_map(|path| check_path(path).err()));
@@ -77,6 +79,22 @@ pub(super) fn criteria_faults(criteria: &[Criterion]) -> Vec<String> {
     let too_many = (count > MAX_LIST)
         .then(|| format!("acceptance_criteria has {count} entries; allowed are {MAX_LIST}"));
     too_many.into_iter().chain(criteria.iter().filter_map(criterion_fault)).collect()
+}
+
+/// Everything that is wrong with the criteria of single commands, in words.
+fn step_criteria_faults(request: &CreateTask) -> Vec<String> {
+    let (of_steps, count) = (&request.step_criteria, request.commands.len());
+    if !of_steps.is_empty() && request.input_mode != InputMode::Commands {
+        return vec!["step_criteria belong to input_mode \"commands\"".to_owned()];
+    }
+    let is_known = |index: u32| usize::try_from(index).is_ok_and(|index| index < count);
+    let unknown = of_steps.iter().filter(|of| !is_known(of.step_index)).map(|of| {
+        format!(
+            "step_criteria: there is no step_index {}; commands has {count} entries",
+            of.step_index
+        )
+    });
+    unknown.chain(of_steps.iter().filter_map(|of| criterion_fault(&of.criterion))).collect()
 }
 
 /// The length is looked at first: an expression of megabytes is not worth compiling.
@@ -161,6 +179,29 @@ mod tests {
 
     fn request(json: serde_json::Value) -> CreateTask {
         serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn criteria_of_steps_need_the_commands_that_they_name() {
+        let of = |mode: &str, step_index: u32| {
+            let criterion = serde_json::json!({ "kind": "text", "description": "it reads well" });
+            let (field, work) = match mode {
+                "commands" => ("commands", serde_json::json!(["make", "make test"])),
+                _ => ("prompt", serde_json::json!("make it")),
+            };
+            let step_criteria =
+                [serde_json::json!({ "step_index": step_index, "criterion": criterion })];
+            faults(&request(serde_json::json!({
+                "input_mode": mode, field: work, "step_criteria": step_criteria,
+            })))
+        };
+
+        assert_eq!(of("commands", 1), Vec::<String>::new());
+        let unknown = "step_criteria: there is no step_index 2; commands has 2 entries";
+        assert_eq!(of("commands", 2), [unknown]);
+        for mode in ["prompt", "script"] {
+            assert_eq!(of(mode, 0), ["step_criteria belong to input_mode \"commands\""]);
+        }
     }
 
     #[test]

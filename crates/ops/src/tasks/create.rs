@@ -255,6 +255,7 @@ impl Creation {
             acceptance_criteria: request.acceptance_criteria.clone(),
             options: TaskOptions {
                 expected_outputs: request.expected_outputs.clone(),
+                step_criteria: request.step_criteria.clone(),
                 limits: request.limits,
                 retry_interrupted: request.retry_interrupted,
                 max_attempts: request.max_attempts,

@@ -5,6 +5,7 @@
 //! The list of triggers, with one picture, is `docs/reference/start-triggers.md`.
 
 use cynode_domain::ids::{RunId, TraceId};
+use cynode_domain::standstill::REPLANS_SINCE;
 use cynode_domain::start::{self, Denied, Trigger};
 use cynode_domain::status::RunStatus;
 use cynode_store::{EventStore, NewEvent, Run, Task, TaskStore, Tx, WorkflowStore};
@@ -25,6 +26,10 @@ pub(super) async fn request(
         status: RunStatus::Pending,
     };
     tx.run_insert(&run).await?;
+    if !task.asked.options.step_criteria.is_empty() {
+        // An older runner would forget the criteria of steps.
+        tx.run_raise_version(run.id, REPLANS_SINCE).await?;
+    }
     let data = json!({ "name": task.asked.name, "trigger": trigger });
     tx.event_append(&NewEvent { run: Some(run.id), ..event(task, "task.created", data) }).await
 }

@@ -56,6 +56,7 @@ impl Workflow {
             commands: asked.commands,
             acceptance_criteria: asked.acceptance_criteria,
             expected_outputs: options.expected_outputs,
+            step_criteria: options.step_criteria,
             limits: options.limits,
             retry_interrupted: options.retry_interrupted,
             approve_plan: options.approve_plan,

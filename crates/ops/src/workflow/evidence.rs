@@ -23,7 +23,7 @@ pub(crate) enum RunFiles {
 
 impl RunFiles {
     /// Those that count for a step: only the last one is judged by what the whole run made.
-    pub(super) const fn for_step(is_last: bool) -> Self {
+    pub(crate) const fn for_step(is_last: bool) -> Self {
         if is_last { Self::SoFar } else { Self::OfAttempt }
     }
 }

@@ -26,6 +26,7 @@ mod rules;
 mod schedules;
 mod skills;
 mod starts;
+mod step_criteria;
 mod team;
 mod verdicts;
 mod work;

@@ -147,6 +147,7 @@ store_laws! {
         a_run_taken_up_again_is_known_as_such,
         a_run_is_given_only_to_runners_that_know_its_graph,
         a_run_that_needs_a_newer_graph_is_kept_from_older_runners,
+        a_run_that_has_not_begun_may_need_a_newer_graph,
         a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while,
         a_run_that_waits_is_left_alone_for_as_long_as_it_is_said_and_woken_at_once,
         a_run_made_with_open_dependencies_waits_until_it_is_let_go,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
 use cynode_domain::job::Limits;
-use cynode_domain::plan::InputMode;
+use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::{NodeStatus, RunStatus};
 use cynode_store::{
     Error, JobStore, NewJob, NewTask, Node, NodeStore, Project, ProjectStore, Run, Store, Task,
@@ -73,6 +73,10 @@ impl World {
             acceptance_criteria: vec![Criterion::ExitCode { equals: 0 }],
             options: TaskOptions {
                 expected_outputs: vec!["out.txt".to_owned()],
+                step_criteria: vec![StepCriterion {
+                    step_index: 0,
+                    criterion: Criterion::Text { description: "it greets".to_owned() },
+                }],
                 limits: Limits::default(),
                 retry_interrupted: true,
                 max_attempts: Some(3),

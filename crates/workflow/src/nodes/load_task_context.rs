@@ -33,6 +33,7 @@ impl On<RunState> for LoadTaskContext {
             prompt: task.prompt,
             commands: task.commands,
             expected_outputs: task.expected_outputs,
+            step_criteria: task.step_criteria,
             approve_plan: task.approve_plan,
         };
         state.request = Some(request.into());

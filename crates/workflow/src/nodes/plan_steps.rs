@@ -107,8 +107,8 @@ fn by_rule(
     prompt: &str,
     commands: &[String],
 ) -> Result<Plan, NeedsPlanner> {
-    let expected_outputs = &request.expected_outputs;
-    plan::by_rule(&plan::Request { mode, prompt, commands, expected_outputs })
+    let Request { expected_outputs, step_criteria, .. } = request;
+    plan::by_rule(&plan::Request { mode, prompt, commands, expected_outputs, step_criteria })
 }
 
 /// The plan that a person gives, in the place of one that nobody made.

@@ -261,6 +261,7 @@ mod tests {
                     prompt,
                     commands: vec![],
                     expected_outputs: vec![],
+                    step_criteria: vec![],
                     approve_plan: false,
                 };
                 state.request = Some(request.into());

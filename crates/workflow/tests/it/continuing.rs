@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Ending;
+use cynode_domain::plan::StepCriterion;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
@@ -207,4 +209,53 @@ async fn a_result_that_a_preference_accepts_unjudged_says_that_it_is_unverified(
     assert_eq!(finish.verification, Some(VerificationStatus::Unverified));
     assert!(finish.summary.starts_with("Unverified: "), "{}", finish.summary);
     assert!(finish.summary.contains("it is short (no model)"), "{}", finish.summary);
+}
+
+fn prose() -> Criterion {
+    Criterion::Text { description: "it reads well".to_owned() }
+}
+
+/// Two steps with one attempt each; the first has a criterion of its own, which is judged like this.
+fn first_of_two(verdict: VerdictStatus) -> Arc<Fake> {
+    let fake = Fake::with_commands(&["make", "make test"]).attempt(0, 1, ended_well(verdict));
+    let mut world = fake.world();
+    world.task.max_attempts = 1;
+    world.task.step_criteria = vec![StepCriterion { step_index: 0, criterion: prose() }];
+    drop(world);
+    fake
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_starts_only_if_the_criteria_of_the_step_before_it_are_met() {
+    for (verdict, judged, outcome) in [
+        (VerdictStatus::Pass, vec![(0, vec![prose()]), (1, vec![])], Outcome::Completed),
+        (VerdictStatus::Fail, vec![(0, vec![prose()])], Outcome::Failed),
+    ] {
+        let fake = first_of_two(verdict);
+
+        drive_to_end(&fake).await;
+
+        assert_eq!(fake.world().judged, judged);
+        assert_eq!(fake.jobs().len(), judged.len());
+        assert_eq!(fake.finish().unwrap().outcome, outcome);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_settles_an_unjudged_criterion_of_a_step_before_the_next_one_starts() {
+    for (reply, jobs, outcome) in
+        [(Reply::Yes {}, 2, Outcome::Completed), (Reply::No {}, 1, Outcome::Failed)]
+    {
+        let fake = first_of_two(VerdictStatus::Unclear);
+
+        let ask = asked(&fake).await;
+        assert_eq!(fake.jobs(), [(0, 1)]);
+        answer(&fake, &ask, Some(reply));
+        drive_to_end(&fake).await;
+
+        let question: Question = serde_json::from_value(ask.question.clone()).unwrap();
+        assert!(question.text.starts_with("Step 1 of 2: "), "{}", question.text);
+        assert_eq!(fake.jobs().len(), jobs);
+        assert_eq!(fake.finish().unwrap().outcome, outcome);
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId, TraceId};
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::plan::InputMode;
@@ -108,6 +109,8 @@ pub(crate) struct World {
     pub(crate) replans: VecDeque<ReplanView>,
     /// What was dispatched, in order.
     pub(crate) dispatched: Vec<Action>,
+    /// Which step was to be judged by which criteria of its own, each time that was asked.
+    pub(crate) judged: Vec<(u32, Vec<Criterion>)>,
     /// How often the run had gone on, each time that was asked.
     pub(crate) continued: Vec<u32>,
     pub(crate) epoch: i64,
@@ -154,6 +157,7 @@ impl Fake {
             commands: commands.iter().map(ToString::to_string).collect(),
             acceptance_criteria: vec![],
             expected_outputs: vec![],
+            step_criteria: vec![],
             limits: Limits::default(),
             retry_interrupted: false,
             approve_plan: false,
@@ -175,6 +179,7 @@ impl Fake {
             plan: None,
             replans: VecDeque::new(),
             dispatched: vec![],
+            judged: vec![],
             continued: vec![],
             epoch: 0,
             checkpoint: None,

@@ -1,5 +1,8 @@
 //! Which acceptance criteria a task needs beyond those it has, so that rules can check its result.
 //!
+//! Rules check what is added, with one exception: what only a reader can tell of the result of one command is
+//! added as prose, which an analyst judges when that command has ended.
+//!
 //! Prose that leaves no doubt is put into its checkable form by [`sharpened`], whoever answers here. A
 //! model only ever adds: what a person asked for is not its to change.
 
@@ -25,7 +28,7 @@ pub struct RefineCriteria {
     pub commands: Vec<String>,
 }
 
-/// What kind of thing a rule checks.
+/// What kind of thing is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
@@ -35,15 +38,17 @@ pub enum CheckKind {
     OutputMatches,
     /// A command succeeds afterwards.
     CommandSucceeds,
+    /// A reader finds it true of the result of one command.
+    Text,
 }
 
-/// A criterion that a rule can check.
+/// A criterion that is added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddedCheck {
     /// What is checked.
     pub kind: CheckKind,
-    /// The path, the expression or the command.
+    /// The path, the expression, the command or the prose.
     pub value: String,
     /// The command whose result it is about, from 1; 0 for the result of the whole task.
     #[serde(default)]
@@ -57,6 +62,7 @@ impl AddedCheck {
             CheckKind::FileExists => Criterion::FileExists { path: value },
             CheckKind::OutputMatches => Criterion::OutputMatches { pattern: value },
             CheckKind::CommandSucceeds => Criterion::CommandSucceeds { command: value },
+            CheckKind::Text => Criterion::Text { description: value },
         }
     }
 }
@@ -116,10 +122,10 @@ impl Decision for RefineCriteria {
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        let kinds = ["file_exists", "output_matches", "command_succeeds"];
+        let kinds = ["file_exists", "output_matches", "command_succeeds", "text"];
         let mut added = object(&json!({
             "kind": one_of("What is checked.", &kinds),
-            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, or the command line that must succeed afterwards in the same workspace.", 1000),
+            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command.", 1000),
         }));
         // Left out, it is about the result of the whole task.
         added["properties"]["step"] = json!({ "type": "integer", "minimum": 0, "maximum": 50, "description": "The number of the command after which it must hold; 0 after the last one." });
@@ -141,7 +147,9 @@ impl Decision for RefineCriteria {
         format!(
             "Which checks would show that this request was carried out? Add checks for what the \
              criteria leave to a reader, or for what the request plainly demands where there are none. \
-             Add nothing that the commands could fail although the request was carried out.\n\n\
+             Add nothing that the commands could fail although the request was carried out. Add a text only \
+             for a command on whose result later ones build, where no other kind can tell, and name the \
+             command in step: every text costs a judgement before the next command starts.\n\n\
              {request}\n\nWhat must be true of the result so far:\n{criteria}\n\nThe commands that are \
              going to be run:\n{commands}"
         )
@@ -171,7 +179,16 @@ impl Decision for RefineCriteria {
             .map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS_DIR", added.value));
         let unknown = answer.add.iter().find(|added| added.step > self.commands.len());
         let unknown = unknown.map(|added| format!("there is no command {}", added.step));
-        problems.next().or(outside).or(unknown)
+        let is_unplaced = |added: &&AddedCheck| added.kind == CheckKind::Text && added.step == 0;
+        let unplaced = answer.add.iter().find(is_unplaced).map(|added| {
+            format!(
+                "a text is about one command: name it in step, or leave out \"{}\"",
+                added.value
+            )
+        });
+        let empty = answer.add.iter().any(|added| added.value.trim().is_empty());
+        let empty = empty.then(|| "a check needs a value".to_owned());
+        problems.next().or(outside).or(unknown).or(unplaced).or(empty)
     }
 
     fn summary(answer: &Refined) -> String {
@@ -264,5 +281,23 @@ mod tests {
         assert_eq!(question.criteria_of_step(&of_first, 0), [file]);
         assert_eq!(question.with(&of_first), question.criteria);
         assert!(accept(&question, &said(2)).is_err(), "there is one command");
+    }
+
+    #[test]
+    fn prose_is_added_for_the_result_of_one_command_and_for_none_of_the_tasks() {
+        let question = refinement(&["it reads well"]);
+        let said = |value: &str, step: usize| {
+            let added = json!({ "kind": "text", "value": value, "step": step });
+            json!({ "add": [added], "reason": "r" })
+        };
+
+        let of_first = accept(&question, &said("the draft names its sources", 1)).unwrap();
+
+        let description = "the draft names its sources".to_owned();
+        assert_eq!(question.criteria_of_step(&of_first, 0), [Criterion::Text { description }]);
+        assert_eq!(question.with(&of_first), question.criteria);
+        for (value, step) in [("it is nice", 0), (" ", 1), ("it is nice", 2)] {
+            assert!(accept(&question, &said(value, step)).is_err(), "{value:?} {step}");
+        }
     }
 }

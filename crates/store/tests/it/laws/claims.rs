@@ -69,6 +69,17 @@ pub(crate) async fn a_run_that_needs_a_newer_graph_is_kept_from_older_runners(st
     assert_eq!(world.claim(knowing(1, 3)).await.len(), 1);
 }
 
+pub(crate) async fn a_run_that_has_not_begun_may_need_a_newer_graph(store: Store) {
+    let world = World::new(store).await;
+    let run = world.run("a").await;
+
+    change!(world.store, tx => tx.run_raise_version(run.id, 3).await);
+
+    assert!(world.claim(knowing(1, 2)).await.is_empty());
+    assert_eq!(world.claim(knowing(1, 4)).await.len(), 1);
+    assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(3));
+}
+
 pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;

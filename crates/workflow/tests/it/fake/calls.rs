@@ -164,10 +164,11 @@ impl RunCalls for Fake {
     async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError> {
         self.called("verify")?;
         let (status, left) = {
-            let world = self.world();
+            let mut world = self.world();
             world.fence(body.hold)?;
-            let job = &world.jobs[&body.job_id];
-            (world.goes(job).verdict, world.verdict_takes.saturating_sub(job.made.elapsed()))
+            let job = world.jobs[&body.job_id];
+            world.judged.push((job.step, body.criteria.clone()));
+            (world.goes(&job).verdict, world.verdict_takes.saturating_sub(job.made.elapsed()))
         };
         let wait = Duration::from_millis(body.wait_ms.into());
         sleep(left.min(wait)).await;

@@ -1,0 +1,340 @@
+//! Criteria in prose of a step that is not the last: an analyst judges them when that step has ended.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, at_criterion};
+use cynode_domain::ids::{HolderId, JobId};
+use cynode_domain::job::Ending;
+use cynode_domain::plan::{self, Plan, Step};
+use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
+use cynode_domain::standstill::REPLANS_SINCE;
+use cynode_domain::status::JobStatus;
+use cynode_domain::verdict::{Verdict, VerdictStatus};
+use cynode_ops::agents::AgentTokens;
+use cynode_ops::analysts::{AnalystOptions, Analysts, LaunchError, Launcher, Managed};
+use cynode_ops::findings::{Findings, Source};
+use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
+use cynode_ops::runs::{Steering, Voice};
+use cynode_ops::{Caller, Signals, Workflow, WorkflowError};
+use cynode_runtime::clock::SharedClock;
+use cynode_store::JobStore;
+use cynode_wire::findings::{CreateFinding, FindingView};
+use cynode_wire::handoff::HandoffKind;
+use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::page::PageQuery;
+use cynode_wire::runs::AnswerRun;
+use cynode_wire::steering::AskPerson;
+use cynode_wire::workflow::{
+    DispatchStep, GraphVersions, Hold, SaveCheckpoint, StartRun, VerifyStep,
+};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::engines::on_each_engine;
+
+on_each_engine! {
+    a_step_whose_prose_an_analyst_finds_met_is_accepted,
+    a_step_whose_prose_an_analyst_finds_unmet_is_not_accepted,
+    a_step_without_prose_of_its_own_costs_no_analyst,
+    a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died,
+    a_run_with_criteria_of_steps_is_kept_from_older_runners,
+}
+
+/// Analysts that find what they are told to find, or die without it.
+struct Scripted {
+    agents: AgentTokens,
+    findings: Findings,
+    finds: Option<FindingStatus>,
+    given: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl Launcher for Scripted {
+    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, LaunchError> {
+        self.given.lock().unwrap().push(handoff["body"].clone());
+        let Some(status) = self.finds else {
+            return Err(LaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
+        };
+        let token = handoff["context"]["agent_token"].as_str().unwrap();
+        let identity = self.agents.authenticate(token).await.unwrap();
+        let source = Source {
+            author: FindingAuthor::Pa,
+            token: Some(identity.token_id),
+            verification: identity.origin.verification,
+        };
+        let finding = CreateFinding {
+            status,
+            severity: Severity::Info,
+            message: "the list is sorted: as seen".to_owned(),
+            location: Some(at_criterion(0)),
+            suggestion: None,
+            step_index: None,
+            job_id: None,
+        };
+        let task = identity.task.unwrap().to_string();
+        self.findings.create(&identity.caller, source, &task, finding).await.unwrap();
+        Ok(json!({ "status": status, "findings": [] }))
+    }
+}
+
+/// Asks for an analyst of this orchestrator, as the project manager does.
+#[derive(Default)]
+struct Manager(Mutex<Option<(Analysts, Caller)>>);
+
+#[async_trait]
+impl ProjectManager for Manager {
+    fn is_configured(&self) -> bool {
+        true
+    }
+
+    async fn hand(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        assert_eq!(kind, HandoffKind::Verify);
+        let known = self.0.lock().unwrap().clone();
+        let (analysts, caller) = known.unwrap();
+        let job = serde_json::from_value(handoff["body"]["job_id"].clone()).unwrap();
+        analysts.request(&caller, job).await.unwrap();
+        Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
+    }
+
+    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+        Err(HandoffError::Away("only verifications here".to_owned()))
+    }
+}
+
+/// A task of two commands and a criterion in prose of its own, before its run begins.
+struct TwoSteps {
+    its: Catalogue,
+    workflow: Workflow,
+    steering: Steering,
+    launcher: Arc<Scripted>,
+}
+
+impl TwoSteps {
+    /// The first command has these criteria; analysts find this, or die without it.
+    async fn new(criteria_of_first: &[Value], finds: Option<FindingStatus>) -> Self {
+        let mut its = Catalogue::new().await;
+        let of_first = |criterion: &Value| json!({ "step_index": 0, "criterion": criterion });
+        let step_criteria: Vec<Value> = criteria_of_first.iter().map(of_first).collect();
+        let asked = json!({
+            "input_mode": "commands", "commands": ["seq 9", "true"],
+            "acceptance_criteria": [text("it is complete")], "step_criteria": step_criteria,
+        });
+        let asked = serde_json::from_value(asked).unwrap();
+        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
+        let store = its.world.store.clone();
+        let clock: SharedClock = its.world.clock.clone();
+        let signals = Signals::new(store.engine());
+        let manager = Arc::new(Manager::default());
+        let handoffs = Handoffs::new(
+            (store.clone(), clock.clone(), signals.clone()),
+            manager.clone(),
+            HandoffOptions::default(),
+        );
+        let (agents, findings) = (its.world.agents.clone(), its.findings.clone());
+        let launcher = Arc::new(Scripted { agents, findings, finds, given: Mutex::default() });
+        let analysts = Analysts::new(
+            (store.clone(), signals.clone()),
+            handoffs,
+            launcher.clone(),
+            AnalystOptions::default(),
+        );
+        *manager.0.lock().unwrap() = Some((analysts.clone(), its.bob().clone()));
+        let workflow = Workflow::new(store.clone(), clock.clone(), signals.clone())
+            .judged_by(Arc::new(Managed::new(analysts)));
+        let steering = Steering::new(store, clock, signals);
+        Self { its, workflow, steering, launcher }
+    }
+
+    async fn start(&self, graph_versions: Option<GraphVersions>) -> Result<Hold, WorkflowError> {
+        let (task_id, holder_id) = (self.its.task.id, HolderId::generate());
+        let lease_ms = Some(3_600_000);
+        let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
+        Ok(self.workflow.start(&body).await?.hold)
+    }
+
+    /// Plans the run as its runner does, and carries out the first step, which ends well.
+    async fn first_step(self) -> FirstStep {
+        let hold = self.start(None).await.unwrap();
+        let plan = self.plan().await;
+        self.workflow.checkpoint(planned(hold, &plan)).await.unwrap();
+        let step = plan.steps[0].clone();
+        let body = DispatchStep { hold, step_index: 0, attempt: 1, step: step.clone() };
+        let job = self.workflow.dispatch(body).await.unwrap().job_id;
+        let result = json!(JobResult {
+            ending: Ending::Exited { code: 0 },
+            stdout: "1\n2\n".to_owned(),
+            stderr: String::new(),
+            truncated: Truncated::default(),
+        });
+        let store = &self.its.world.store;
+        let closed: Result<_, cynode_store::Error> = store
+            .write(move |tx| {
+                Box::pin(
+                    async move { tx.job_close(job, JobStatus::Completed, Some(&result)).await },
+                )
+            })
+            .await;
+        assert!(closed.unwrap());
+        FirstStep { run: self, hold, job, step }
+    }
+
+    async fn plan(&self) -> Plan {
+        let task = self.workflow.context(self.its.task.id).await.unwrap();
+        let request = plan::Request {
+            mode: task.input_mode,
+            prompt: &task.prompt,
+            commands: &task.commands,
+            expected_outputs: &task.expected_outputs,
+            step_criteria: &task.step_criteria,
+        };
+        plan::by_rule(&request).unwrap()
+    }
+
+    /// What analysts were given so far.
+    fn given(&self) -> Vec<Value> {
+        self.launcher.given.lock().unwrap().clone()
+    }
+
+    /// The findings about the task, oldest first.
+    async fn findings(&self) -> Vec<FindingView> {
+        let task = self.its.task.id.to_string();
+        let page = PageQuery::default();
+        let found = self.its.findings.list(self.its.bob(), &task, &page).await.unwrap();
+        found.items.into_iter().rev().collect()
+    }
+}
+
+/// The first of two steps, whose job has ended well.
+struct FirstStep {
+    run: TwoSteps,
+    hold: Hold,
+    job: JobId,
+    step: Step,
+}
+
+impl FirstStep {
+    async fn verdict(&self) -> Verdict {
+        loop {
+            let body = VerifyStep {
+                hold: self.hold,
+                job_id: self.job,
+                expected_outputs: vec![],
+                criteria: self.step.criteria.clone(),
+                is_last_step: false,
+                wait_ms: 30_000,
+            };
+            if let Some(verdict) = self.run.workflow.verify(body).await.unwrap().verdict {
+                return verdict;
+            }
+        }
+    }
+}
+
+fn text(description: &str) -> Value {
+    json!({ "kind": "text", "description": description })
+}
+
+fn planned(hold: Hold, plan: &Plan) -> SaveCheckpoint {
+    SaveCheckpoint {
+        hold,
+        sequence: 1,
+        last_node_id: "plan_steps".to_owned(),
+        edge: "first_step".to_owned(),
+        state: Some(json!({ "plan": plan })),
+        changes: None,
+        duration_ms: 1,
+        lease_ms: None,
+        step_index: None,
+        job_id: None,
+        finish: None,
+    }
+}
+
+async fn a_step_whose_prose_an_analyst_finds_met_is_accepted() {
+    let run = TwoSteps::new(&[text("the list is sorted")], Some(FindingStatus::Pass)).await;
+    let first = run.first_step().await;
+
+    let verdict = first.verdict().await;
+
+    assert_eq!(verdict.status, VerdictStatus::Pass, "{verdict:?}");
+    let given = first.run.given();
+    assert_eq!(given.len(), 1);
+    assert_eq!(given[0]["criteria"], json!(["the list is sorted"]), "and none of the task");
+    assert_eq!((&given[0]["step_index"], &given[0]["attempt"]), (&json!(0), &json!(1)));
+    assert_eq!(given[0]["evidence"]["stdout"], "1\n2\n");
+    assert_eq!(given[0]["command"], "seq 9");
+}
+
+async fn a_step_whose_prose_an_analyst_finds_unmet_is_not_accepted() {
+    let run = TwoSteps::new(&[text("the list is sorted")], Some(FindingStatus::Fail)).await;
+    let first = run.first_step().await;
+
+    let verdict = first.verdict().await;
+
+    assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Fail, false));
+    assert_eq!(verdict.first_failure(), Some("the list is sorted: as seen"));
+    let found = first.run.findings().await;
+    let by_analyst = found.iter().find(|it| it.agent_type == FindingAuthor::Pa).unwrap();
+    assert_eq!((by_analyst.step_index, by_analyst.job_id), (Some(0), Some(first.job)));
+}
+
+async fn a_step_without_prose_of_its_own_costs_no_analyst() {
+    let by_rule = json!({ "kind": "output_matches", "pattern": "2" });
+    for criteria in [vec![], vec![by_rule]] {
+        let run = TwoSteps::new(&criteria, None).await;
+        let first = run.first_step().await;
+
+        let verdict = first.verdict().await;
+
+        assert_eq!(verdict.status, VerdictStatus::Pass, "{verdict:?}");
+        assert_eq!(verdict.findings.len(), 1 + criteria.len());
+        assert!(first.run.given().is_empty());
+    }
+}
+
+async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
+    let run = TwoSteps::new(&[text("the list is sorted")], None).await;
+    let first = run.first_step().await;
+
+    let verdict = first.verdict().await;
+
+    assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Unclear, false));
+    let open = verdict.open().next().unwrap();
+    assert!(open.message.starts_with("the list is sorted (the analyst failed: 3 attempts"));
+    assert_eq!(first.run.given().len(), 3);
+    let question = Question {
+        kind: QuestionKind::Approval,
+        text: "Step 1 of 2: 1 acceptance criterion could not be judged".to_owned(),
+        about: vec![],
+        accepts: vec![ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry],
+    };
+    let (hold, node) = (first.hold, "verify_step_result".to_owned());
+    let key = format!("2/{node}/ask/clarify");
+    let TwoSteps { its, workflow, steering, .. } = &first.run;
+    workflow.ask(AskPerson { hold, key, node, question }).await.unwrap();
+    let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
+    let task = its.task.id.to_string();
+    steering.answer_as(its.bob(), &task, answer, Voice::Person).await.unwrap();
+    let found = first.run.findings().await;
+    let last = found.last().unwrap();
+    assert_eq!((last.agent_type, last.status), (FindingAuthor::User, FindingStatus::Pass));
+    assert_eq!((last.step_index, last.job_id), (Some(0), Some(first.job)));
+}
+
+async fn a_run_with_criteria_of_steps_is_kept_from_older_runners() {
+    let run = TwoSteps::new(&[text("the list is sorted")], None).await;
+    let until = |newest| Some(GraphVersions { oldest: 1, newest });
+
+    let older = run.start(until(REPLANS_SINCE - 1)).await;
+    let newer = run.start(until(REPLANS_SINCE)).await;
+
+    assert!(matches!(older, Err(WorkflowError::Gate { .. })), "{older:?}");
+    assert!(newer.is_ok(), "{newer:?}");
+}
