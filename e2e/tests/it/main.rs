@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod agent_reports;
 #[cfg(test)]
+mod agent_tools;
+#[cfg(test)]
 mod bad_scripts;
 #[cfg(test)]
 mod browser;
@@ -23,6 +25,8 @@ mod conversation;
 mod counting;
 #[cfg(test)]
 mod crashes;
+#[cfg(test)]
+mod credentials;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
@@ -45,6 +49,8 @@ mod history;
 mod kills;
 #[cfg(test)]
 mod matrix;
+#[cfg(test)]
+mod offline;
 #[cfg(test)]
 mod placement;
 #[cfg(test)]

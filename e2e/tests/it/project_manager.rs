@@ -1,16 +1,14 @@
 //! The project manager and its analysts as real processes, with a model that says what it is told.
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-
-use cynode_client::{Client, McpError};
+use cynode_client::Client;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
 use cynode_domain::plan::StepCriterion;
-use cynode_domain::policy::AgentType;
+use cynode_domain::policy::{AgentType, Effect};
 use cynode_domain::verification::VerificationStatus;
-use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_testkit::provider::{Answer, ScriptedProvider, SeenRequest};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
+use cynode_wire::audit::AuditQuery;
 use cynode_wire::tasks::{CreateTask, TaskView};
 use nix::sys::signal::Signal;
 use secrecy::SecretString;
@@ -21,10 +19,12 @@ use crate::system::{PATIENCE, System};
 use crate::work::{closed, commands, create};
 
 /// What a model is asked for a plan with, and for a judgement.
-const PLANNING: &str = "Plan the commands that carry out this request";
+pub(crate) const PLANNING: &str = "Plan the commands that carry out this request";
 const JUDGING: &str = "Judge each criterion by the evidence";
 /// What a model is asked with for another command.
 const REPLANNING: &str = "A step of a plan was not accepted";
+/// What a person adds to the context of the project manager.
+const WISH: &str = "Prefer short commands to long ones.";
 
 /// A system whose only provider is `provider`. What the script does not mention, rules decide.
 pub(crate) async fn system(provider: &ScriptedProvider) -> System {
@@ -39,7 +39,7 @@ pub(crate) async fn system(provider: &ScriptedProvider) -> System {
     system
 }
 
-fn planned(lines: &[&str]) -> Answer {
+pub(crate) fn planned(lines: &[&str]) -> Answer {
     let plan = json!({ "commands": lines, "assumptions": ["a shell is there"], "question": "" });
     Answer::call("respond", plan)
 }
@@ -50,7 +50,7 @@ fn judged(status: &str) -> Answer {
     Answer::call("respond", json!({ "judgements": [judgement] }))
 }
 
-fn prompt(text: &str) -> CreateTask {
+pub(crate) fn prompt(text: &str) -> CreateTask {
     serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
 }
 
@@ -93,9 +93,31 @@ async fn findings(system: &System, task: TaskId) -> Vec<Value> {
     listed.structured.unwrap()["items"].as_array().unwrap().clone()
 }
 
-async fn done(system: &System, body: CreateTask) -> TaskView {
+/// The task once it is closed.
+pub(crate) async fn done(system: &System, body: CreateTask) -> TaskView {
     let task = create(&system.client, body).await;
     closed(&system.client, task, PATIENCE).await
+}
+
+/// Panics unless one call of the project manager, and no other, requests an analyst for the task.
+async fn assert_manager_requested_one_analyst(system: &System, task: TaskId) {
+    let tool = Some("pm.analyst.request".to_owned());
+    let query = AuditQuery { tool, ..AuditQuery::default() };
+    let calls = system.client.call_list(&query).await.unwrap().items;
+    assert_eq!(calls.len(), 1, "{calls:#?}");
+    let call = &calls[0];
+    assert_eq!((call.agent_type.as_str(), call.decision), ("pm", Effect::Allow), "{call:#?}");
+    assert_eq!(call.task_id, Some(task), "{call:#?}");
+}
+
+/// Panics unless the system message of a request contains the texts in this order.
+fn assert_composed_in_order(request: &SeenRequest, texts: &[&str]) {
+    let composed = request.body["messages"][0]["content"].as_str().unwrap();
+    let place = |text: &&str| {
+        composed.find(*text).unwrap_or_else(|| panic!("{text} is missing: {composed}"))
+    };
+    let places: Vec<usize> = texts.iter().map(place).collect();
+    assert!(places.is_sorted(), "{places:?}: {composed}");
 }
 
 #[tokio::test]
@@ -104,6 +126,8 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     provider.when(PLANNING, planned(&["echo hello > greeting", "cat greeting"]));
     provider.when(JUDGING, judged("pass"));
     let system = system(&provider).await;
+    let key = "agents.project_manager.additional_context";
+    system.cynork(&["prefs", "set", key, &format!("\"{WISH}\"")]).fine();
 
     let view = done(&system, with_prose(prompt("Greet the world"), "it greets")).await;
 
@@ -119,11 +143,16 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     assert_eq!(by_analyst[0]["agent_type"], "pa");
     assert_eq!(by_analyst[0]["status"], "pass");
     assert_eq!(by_analyst[0]["location"], "criterion/0");
+    assert_manager_requested_one_analyst(&system, view.id).await;
     // Every request to a model carries the baseline of its role and the default skill.
     let requests = provider.requests();
     let told = |words: &str| requests.iter().find(|request| request.text.contains(words)).unwrap();
-    assert!(told(PLANNING).text.contains("You are the project manager of CyNode"));
+    let baseline = "You are the project manager of CyNode";
+    let (project, task) = ("## Project context", "## Task context");
+    let order = [baseline, project, task, "## User additional context", WISH];
+    assert_composed_in_order(told(PLANNING), &order);
     assert!(told(JUDGING).text.contains("You are an analyst of CyNode"));
+    assert!(!told(JUDGING).text.contains(WISH), "the wish is for the project manager alone");
     let asked = requests.iter().filter(|request| request.path.ends_with("/chat/completions"));
     for request in asked {
         assert!(request.text.contains("Working with CyNode"), "{}", request.text);
@@ -331,62 +360,4 @@ async fn an_analyst_that_is_killed_is_started_again_and_never_accepts_by_dying()
     assert_eq!(view.verification, Some(VerificationStatus::Verified), "{view:#?}");
     let watched = system.cynork(&["task", "watch", &task.to_string()]);
     assert!(watched.stderr.contains("the analyst died (attempt 1 of 3)"), "{watched:?}");
-}
-
-#[tokio::test]
-async fn an_analyst_sees_its_own_task_and_no_other() {
-    let system = System::new().await;
-    let own = done(&system, commands(&["echo own"])).await.id;
-    let other = done(&system, commands(&["echo other"])).await.id;
-    let analyst = agent(&system, AgentType::Pa, Some(own)).await;
-
-    let call = async |tool: &str, arguments: Value| analyst.mcp_call(tool, &arguments).await;
-    let seen = call("db.task.get", json!({ "task_id": own })).await.unwrap();
-    let listed = call("db.task.list", json!({})).await.unwrap().structured.unwrap();
-
-    assert!(seen.structured.unwrap()["id"] == json!(own));
-    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed:#}");
-    for tool in ["db.task.get", "db.task.logs", "db.task.result", "db.job.list", "artifact.list"] {
-        let refused = call(tool, json!({ "task_id": other })).await.unwrap_err();
-        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
-    }
-    let finding =
-        json!({ "task_id": other, "status": "fail", "severity": "error", "message": "x" });
-    let refused = call("db.finding.create", finding).await.unwrap_err();
-    assert!(matches!(refused, McpError::Refused { .. }), "{refused}");
-    // It starts no work, and asks for no other analyst.
-    for tool in ["db.task.create", "db.task.cancel", "pm.analyst.request"] {
-        let refused = call(tool, json!({ "task_id": own })).await.unwrap_err();
-        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
-    }
-}
-
-#[tokio::test]
-async fn a_project_manager_is_refused_tools_that_are_for_sandboxes_only() {
-    let system = System::new().await;
-    let manager = agent(&system, AgentType::Pm, None).await;
-
-    for tool in ["memory.add", "apmas_submit_work", "apmas_report_status"] {
-        let refused = manager.mcp_call(tool, &json!({})).await.unwrap_err();
-        assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
-    }
-}
-
-#[tokio::test]
-async fn a_users_token_opens_no_door_of_the_project_manager() {
-    let system = System::new().await;
-    let socket = system.data_dir().join("run/pma/project_manager.sock");
-    let token = std::fs::read_to_string(&system.announced.admin_token_file).unwrap();
-
-    let mut stream = UnixStream::connect(socket).unwrap();
-    let request = format!(
-        "POST /v1/handoff/chat HTTP/1.1\r\nhost: pma\r\nauthorization: Bearer {}\r\n\
-         content-length: 2\r\nconnection: close\r\n\r\n{{}}",
-        token.trim()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-
-    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
 }

@@ -1,0 +1,45 @@
+//! A system in a network namespace that has a loopback device and no other.
+
+use std::fs;
+
+use crate::processes::left_after;
+use crate::programs::{Said, call_shell, program};
+use crate::system::PATIENCE;
+
+/// Starts a system, runs one task and stops the system. Clients must be in the namespace too.
+const SCRIPT: &str = r#"
+set -eu
+ip link set lo up
+"$CYNODE" up --json --listen 127.0.0.1:0 --data-dir data > up.out 2> up.err &
+up=$!
+trap 'kill -TERM $up 2> /dev/null; wait $up || true' EXIT
+tries=0
+until [ -s up.out ]; do
+    if [ $tries -gt 800 ] || ! kill -0 $up; then
+        cat up.err >&2
+        exit 70
+    fi
+    tries=$((tries + 1))
+    sleep 0.05
+done
+cat "/proc/$up/net/route" > routes
+timeout 40 "$CYNORK" --data-dir data task create --command 'echo hello' --wait
+"#;
+
+#[test]
+fn a_task_completes_in_a_network_namespace_with_loopback_only() {
+    let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
+    fs::write(home.path().join("offline.sh"), SCRIPT).unwrap();
+    let mut command = call_shell(home.path());
+    command.args(["-c", "exec unshare --map-root-user --net /bin/sh offline.sh"]);
+    command.env("CYNODE", program("cynode")).env("CYNORK", program("cynork"));
+
+    let said = Said::from(command.output().unwrap());
+
+    let left = left_after(home.path(), PATIENCE);
+    // Where namespaces are not permitted, `unshare` says so here and the test fails.
+    assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{said:?}");
+    let routes = fs::read_to_string(home.path().join("routes")).unwrap();
+    assert_eq!(routes.lines().count(), 1, "the system has a route to a network: {routes}");
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
