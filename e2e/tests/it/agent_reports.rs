@@ -8,8 +8,10 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::policy::AgentType;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::agents::BindingView;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::processes::send;
 use crate::project_manager::{agent, bound_agent, system};
 use crate::system::{PATIENCE, System};
 use crate::work::{commands, create};
@@ -96,6 +98,20 @@ impl Team {
         })
         .await
     }
+
+    /// The messages about a task that wait for a person.
+    fn inbox(&self, task: TaskId) -> Vec<Value> {
+        let task = task.to_string();
+        let listed = self.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).fine();
+        listed.json()["messages"].as_array().unwrap().clone()
+    }
+}
+
+/// The report of a reviewer that wants changes; `round` makes each one different.
+fn wanted_changes(round: u32) -> Value {
+    let issue = json!({ "description": "too long", "fileLocation": "a.md:1", "howToFix": "cut" });
+    let summary = format!("not yet, in round {round}");
+    json!({ "verdict": "changes_requested", "summary": summary, "majorIssues": [issue] })
 }
 
 /// Waits for something that other processes do.
@@ -110,9 +126,15 @@ async fn eventually<T>(what: &str, look: impl AsyncFn() -> Result<T, String>) ->
     }
 }
 
-async fn team(provider: &ScriptedProvider) -> Team {
+/// Lets the model approve a unit.
+fn approve(provider: &ScriptedProvider, unit: &str) {
     let approved = json!({ "verdict": "approve", "issues": [], "notes": "fine" });
-    provider.when("Review the work handed in for impl:pay", Answer::call("respond", approved));
+    let question = format!("Review the work handed in for {unit}");
+    provider.when(&question, Answer::call("respond", approved));
+}
+
+async fn team(provider: &ScriptedProvider) -> Team {
+    approve(provider, "impl:pay");
     let answer = json!({ "answer": "Use blue.", "reason": "the request says so" });
     provider.when("Answer the question of the developer", Answer::call("respond", answer));
     let system = system(provider).await;
@@ -179,10 +201,7 @@ async fn wanted_changes_send_the_unit_back(team: &Team) {
     let reviewer = team.beside(&developer, "reviewer").await;
     developer.submit("impl:auth").await;
 
-    let issue = json!({ "description": "too long", "fileLocation": "a.md:1", "howToFix": "cut" });
-    let review =
-        json!({ "verdict": "changes_requested", "summary": "not yet", "majorIssues": [issue] });
-    reviewer.report("review_changes_requested", "auth", review).await;
+    reviewer.report("review_changes_requested", "auth", wanted_changes(1)).await;
 
     let unit = team.until_unit_is(developer.task, "impl:auth", "revision_requested").await;
     assert_eq!(unit["revision_feedback"]["majorIssues"][0]["description"], "too long");
@@ -240,4 +259,65 @@ async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
     assert_eq!(told, ("continue".to_owned(), "Up to ten euros.".to_owned()));
     let left = team.system.cynork(&["inbox", "list", "--task", &task]).fine();
     assert!(left.stdout.contains("nothing is waiting for you"), "{left:?}");
+}
+
+#[tokio::test]
+async fn after_two_rounds_a_unit_is_not_sent_back_and_a_person_is_needed() {
+    let provider = ScriptedProvider::start();
+    let team = team(&provider).await;
+    let developer = team.task("auth", &["implementation", "review"], "developer").await;
+    let reviewer = team.beside(&developer, "reviewer").await;
+    let review = async |round: u32| {
+        developer.submit("impl:auth").await;
+        reviewer.report("review_changes_requested", "auth", wanted_changes(round)).await;
+    };
+
+    for round in 1..=2 {
+        review(round).await;
+        let unit = team.until_unit_is(developer.task, "impl:auth", "revision_requested").await;
+        assert_eq!(unit["revision_count"], round, "{unit:#}");
+        assert_eq!(developer.instruction().await.0, "revise");
+    }
+    review(3).await;
+
+    let reason = eventually("a report that needs a person", async || {
+        let waiting = team.inbox(developer.task);
+        let is_review = |message: &&Value| message["type"] == "review_changes_requested";
+        let found = waiting.iter().find(is_review);
+        found.map(|found| found["needs_person"].to_string()).ok_or_else(|| format!("{waiting:?}"))
+    });
+    let reason = reason.await;
+    assert!(reason.contains("impl:auth was sent back 2 times"), "{reason}");
+    let unit = team.unit(developer.task, "impl:auth").await;
+    let end = (&unit["status"], &unit["revision_count"]);
+    assert_eq!(end, (&json!("submitted"), &json!(2)), "{unit:#}");
+    assert_eq!(developer.instruction().await.0, "pause");
+    team.system.client.task_cancel(&developer.task.to_string()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_report_whose_project_manager_is_killed_while_it_decides_takes_effect_once() {
+    let provider = ScriptedProvider::start();
+    let team = team(&provider).await;
+    let developer = team.task("till", &["implementation"], "developer").await;
+    // The model does not answer the first request.
+    provider.script([Answer::silence()]);
+    let manager = team.system.role("pma").await;
+    developer.submit("impl:till").await;
+    provider.until_asked(1).await;
+    assert_eq!(team.unit(developer.task, "impl:till").await["status"], "submitted");
+    approve(&provider, "impl:till");
+
+    send(manager, Signal::SIGKILL);
+    team.until_unit_is(developer.task, "impl:till", "completed").await;
+
+    assert_ne!(team.system.role("pma").await, manager);
+    assert!(developer.instruction().await.1.contains("Run the tests"));
+    let messages = json!({ "task_id": developer.task });
+    let messages = team.manager.mcp_call("db.message.list", &messages).await.unwrap();
+    let messages = messages.structured.unwrap()["items"].as_array().unwrap().clone();
+    let of = |kind: &str| messages.iter().filter(|it| it["kind"] == kind).collect::<Vec<_>>();
+    assert_eq!((of("instruction").len(), of("submission").len()), (1, 1), "{messages:#?}");
+    assert!(of("submission")[0]["given_up"].is_null(), "{messages:#?}");
+    team.system.client.task_cancel(&developer.task.to_string()).await.unwrap();
 }

@@ -1,5 +1,6 @@
 //! Handing work to a project manager that is scripted.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -152,6 +153,11 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     assert_eq!(choice, "a");
     let handed = handing.handed().remove(0);
     let context = &handed["context"];
+    // The agent's process receives nothing else, and so no credential of a provider.
+    let parts: BTreeSet<&str> = context.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected =
+        ["agent_token", "groups", "preferences", "project", "skill", "task", "trace_id", "user"];
+    assert_eq!(parts, BTreeSet::from(expected));
     assert_eq!(context["user"]["handle"], "bob");
     assert_eq!(context["task"]["id"], json!(handing.its.task.id));
     assert_eq!(context["task"]["status"], "queued", "the word that tools use");

@@ -34,7 +34,7 @@ on_each_engine! {
     a_panic_over_a_report_ends_neither_the_inbox_nor_the_report,
     reports_of_a_closed_task_are_not_looked_at_again,
     reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits,
-    a_report_whose_manager_was_killed_is_dealt_with_after_a_restart,
+    a_report_whose_handoff_is_lost_is_processed_by_another_inbox,
 }
 
 /// Deals with reports, unless it goes away first.
@@ -299,7 +299,7 @@ async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits(
     assert_eq!(waiting(&team).await.len(), 1);
 }
 
-async fn a_report_whose_manager_was_killed_is_dealt_with_after_a_restart() {
+async fn a_report_whose_handoff_is_lost_is_processed_by_another_inbox() {
     let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
     *manager.dies.lock().unwrap() = 1;
     team.messages.report(&team.agent(), team.done("one")).await.unwrap();

@@ -191,6 +191,9 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
         (&told["toAgent"], &told["instructionType"]),
         (&json!("developer"), &json!("continue"))
     );
+    let words = told["instructions"].as_str().unwrap();
+    assert!(words.contains("Run the tests of what you changed"), "{words}");
+    assert!(words.contains("tests_passed or tests_failed"), "{words}");
 }
 
 #[tokio::test]
