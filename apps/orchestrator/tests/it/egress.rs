@@ -159,9 +159,7 @@ pub(crate) async fn an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_of
     assert_eq!(last["error"]["code"], "provider_failed");
 }
 
-pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone(
-    harness: Harness,
-) {
+pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone(harness: Harness) {
     let admin = harness.admin();
     let (a, b) = (ScriptedProvider::saying("a"), ScriptedProvider::saying("b"));
     for (name, provider) in [("a", &a), ("b", &b)] {
