@@ -277,6 +277,7 @@ on_both_engines! {
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,
+        a_state_that_is_no_object_is_rejected_and_nothing_is_stored,
         the_same_checkpoint_again_changes_nothing,
         concurrent_copies_of_one_checkpoint_are_stored_once,
         a_stale_holder_is_refused_everywhere,
