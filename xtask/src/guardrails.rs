@@ -127,6 +127,41 @@ mod tests {
         assert_eq!(faults, []);
     }
 
+    /// The faults of the repository's own documents after a change, where every named test passed.
+    fn faults_after(change: impl FnOnce(&mut Documents)) -> Vec<Fault> {
+        let mut documents = own_documents();
+        let named = Requirements::parse(&documents.requirements).unwrap();
+        let named = named.rows.iter().flat_map(|row| &row.tests);
+        let evidence = Evidence::all_passed(named.map(String::as_str));
+        change(&mut documents);
+        check(&documents, &evidence).unwrap().1
+    }
+
+    #[test]
+    fn changed_rules_a_missing_changelog_entry_and_an_unknown_test_each_fail_the_check() {
+        let rules = faults_after(|documents| documents.agents.push_str("- One more rule.\n"));
+        let entry = faults_after(|documents| {
+            documents.changelog = documents.changelog.replace("Guardrails revision", "Revision");
+        });
+        let section = faults_after(|documents| {
+            documents.changelog = documents.changelog.replace("## Unreleased", "## 0.0");
+        });
+        let unknown = faults_after(|documents| {
+            let tests = "tests = [\n  \"a_test_that_does_not_exist\",";
+            documents.requirements = documents.requirements.replacen("tests = [", tests, 1);
+        });
+
+        for (faults, at, what) in [
+            (rules, "AGENTS.md", "changed since revision"),
+            (entry, "CHANGELOG.md", "has no entry"),
+            (section, "CHANGELOG.md", "has 0 sections"),
+            (unknown, "docs/requirements.toml", "which does not exist"),
+        ] {
+            let is_it = |fault: &Fault| fault.at.starts_with(at) && fault.what.contains(what);
+            assert!(faults.iter().any(is_it), "{what}: {faults:?}");
+        }
+    }
+
     #[test]
     fn the_counts_of_each_state_are_printed() {
         let mut printed = Vec::new();

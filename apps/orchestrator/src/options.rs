@@ -154,3 +154,53 @@ impl OrchestratorOptions {
         self.database_url.clone().unwrap_or_else(embedded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cynode_runtime::config::{Sources, load};
+
+    use super::*;
+
+    fn loaded(file: &str, env: &[(&str, &str)]) -> OrchestratorOptions {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cynode.toml");
+        std::fs::write(&path, file).unwrap();
+        let env = env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        load(&Sources { file: Some(path), env, ..Sources::default() }).unwrap()
+    }
+
+    #[test]
+    fn the_switch_and_the_limits_of_analysts_come_from_file_then_environment_then_default() {
+        let file = "[orchestrator]\npma_analysts = false\npma_analysts_max = 5\n\
+                    pma_analyst_timeout_s = 90\n";
+        let env = [
+            ("CYNODE_ORCHESTRATOR__PMA_ANALYSTS", "false"),
+            ("CYNODE_ORCHESTRATOR__PMA_ANALYSTS_MAX", "7"),
+            ("CYNODE_ORCHESTRATOR__PMA_ANALYST_TIMEOUT_S", "30"),
+        ];
+        let options = |is_on: bool, max: usize, seconds: u64| AnalystOptions {
+            is_on,
+            max,
+            within: Duration::from_secs(seconds),
+        };
+
+        assert_eq!(loaded("", &[]).analysts(), options(true, 2, 600));
+        assert_eq!(loaded("", &env).analysts(), options(false, 7, 30));
+        assert_eq!(loaded(file, &env).analysts(), options(false, 5, 90));
+        let on = file.replace("false", "true");
+        assert_eq!(loaded(&on, &env).analysts(), options(true, 5, 90), "the file beats it");
+    }
+
+    #[test]
+    fn limits_of_analysts_out_of_range_are_reported() {
+        let options = OrchestratorOptions {
+            pma_analysts_max: 65,
+            pma_analyst_timeout_s: 0,
+            ..OrchestratorOptions::default()
+        };
+
+        let keys: Vec<_> = options.faults().into_iter().map(|fault| fault.key).collect();
+
+        assert_eq!(keys, ["orchestrator.pma_analysts_max", "orchestrator.pma_analyst_timeout_s"]);
+    }
+}

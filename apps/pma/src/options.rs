@@ -253,12 +253,13 @@ mod tests {
         let options = loaded(&["--think-retries", "0"], file, &[]);
         let mut planner = PlannerOptions::default();
         planner.max_steps = 3;
+        planner.temperature = 1.5;
 
         let brain = options.brain(&planner, CassetteMode::Off);
 
         assert_eq!((brain.silence, brain.max_retries), (Duration::from_mins(5), 0));
         assert_eq!(brain.longest, Duration::from_mins(30));
-        assert_eq!((brain.max_tokens, brain.max_steps), (900, 3));
+        assert_eq!((brain.max_tokens, brain.max_steps, brain.temperature), (900, 3, 1.5));
         let usual = PmaOptions::default().brain(&PlannerOptions::default(), CassetteMode::Off);
         assert_eq!(usual, BrainOptions::default(), "the defaults of both are the same");
         let faulty = PmaOptions { think_timeout_s: 0, think_max_tokens: 1, ..options };

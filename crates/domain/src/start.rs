@@ -50,6 +50,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_reference_lists_exactly_the_triggers_that_there_are_and_has_one_diagram() {
+        let reference = include_str!("../../../docs/reference/start-triggers.md");
+        let (_, table) = reference.split_once("\n| trigger |").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+
+        let listed: Vec<&str> = table
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(name, _)| name)
+            .collect();
+
+        let known: Vec<&str> = Trigger::ALL.iter().map(|trigger| trigger.as_str()).collect();
+        assert_eq!(listed, known);
+        assert_eq!(reference.matches("```mermaid").count(), 1);
+        for name in known {
+            assert!(reference.contains(&format!("[\"{name}: ")), "the diagram begins with {name}");
+        }
+    }
+
+    #[test]
     fn a_workflow_starts_when_everything_its_task_depends_on_has_completed() {
         let on = |status| [("wash".to_owned(), TaskStatus::Completed), ("cut".to_owned(), status)];
 

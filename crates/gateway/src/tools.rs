@@ -246,19 +246,98 @@ mod tests {
         }
     }
 
+    /// Tools that are about no single task. A new tool without `task_id` has to be added here, with a reason.
+    const WITHOUT_TASK: &[&str] = &[
+        // Their scope is named by scope_type and scope_id.
+        "db.preference.create",
+        "db.preference.delete",
+        "db.preference.get",
+        "db.preference.list",
+        "db.preference.update",
+        // Projects, schedules, settings and nodes belong to no task.
+        "db.project.create",
+        "db.project.get",
+        "db.project.list",
+        "db.schedule.create",
+        "db.schedule.delete",
+        "db.schedule.get",
+        "db.schedule.list",
+        "db.schedule.make_tasks",
+        "db.schedule.runs",
+        "db.schedule.update",
+        "db.system_setting.create",
+        "db.system_setting.delete",
+        "db.system_setting.get",
+        "db.system_setting.list",
+        "db.system_setting.update",
+        // Before there is a task, and over all of them.
+        "db.task.create",
+        "db.task.list",
+        "node.get",
+        "node.list",
+        "sandbox.allowed_images.list",
+    ];
+
+    /// Tools that another id binds to a task, or that work without a task too.
+    const TASK_IS_OPTIONAL: &[&str] = &[
+        "db.job.get",
+        "db.job.update_status",
+        "db.message.list",
+        "db.preference.effective",
+        "db.run.answer",
+        "db.run.get",
+        "db.run.history",
+        "help.get",
+        "pm.analyst.request",
+        "skills.create",
+        "skills.delete",
+        "skills.get",
+        "skills.list",
+        "skills.update",
+    ];
+
+    /// Tools that are about one job.
+    const JOB_IS_REQUIRED: &[&str] = &[
+        "db.job.get",
+        "db.job.update_status",
+        "memory.add",
+        "memory.delete",
+        "memory.list",
+        "memory.retrieve",
+        "pm.analyst.request",
+        "sandbox.destroy",
+        "sandbox.exec",
+        "sandbox.get_file",
+        "sandbox.put_file",
+        "sandbox.stream_logs",
+    ];
+
+    /// Tools whose argument schema takes `id` (`None`: not at all, `Some`: whether it is required).
+    fn tools_by_id(id: &str, wanted: Option<bool>) -> BTreeSet<&'static str> {
+        let takes = |tool: &Builtin| {
+            let schema = (tool.input)();
+            let member = schema["properties"].get(id)?;
+            assert_eq!(member["format"], "uuid", "{}: {id}", tool.name);
+            Some(schema["required"].as_array().is_some_and(|names| names.contains(&id.into())))
+        };
+        all().iter().filter(|tool| takes(tool) == wanted).map(|tool| tool.name).collect()
+    }
+
+    fn set(names: &[&'static str]) -> BTreeSet<&'static str> {
+        names.iter().copied().collect()
+    }
+
     #[test]
     fn task_and_job_scoped_tools_have_their_id_in_their_schema() {
-        let scoped =
-            ["db.task.get", "db.task.result", "db.task.logs", "db.task.cancel", "artifact.put"];
-        for tool in all().iter().filter(|tool| scoped.contains(&tool.name)) {
-            assert!(
-                (tool.input)()["required"].as_array().unwrap().contains(&"task_id".into()),
-                "{}",
-                tool.name
-            );
+        // Every other tool requires task_id, whatever its name is.
+        assert_eq!(tools_by_id("task_id", None), set(WITHOUT_TASK));
+        assert_eq!(tools_by_id("task_id", Some(false)), set(TASK_IS_OPTIONAL));
+        assert_eq!(tools_by_id("job_id", Some(true)), set(JOB_IS_REQUIRED));
+        let of_a_task = tools_by_id("task_id", Some(true));
+        for name in ["db.task.get", "db.task.result", "db.task.logs", "db.task.cancel"] {
+            assert!(of_a_task.contains(name), "{name}");
         }
-        let job = all().into_iter().find(|tool| tool.name == "db.job.get").unwrap();
-        assert_eq!((job.input)()["required"], serde_json::json!(["job_id"]));
+        assert!(of_a_task.contains("artifact.put"));
     }
 
     #[test]

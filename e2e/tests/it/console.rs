@@ -57,7 +57,7 @@ fn admin_password(system: &System) -> String {
     fs::read_to_string(system.data_dir().join("admin.password")).unwrap().trim().to_owned()
 }
 
-/// Calls a tool over MCP; what the gateway's answer holds.
+/// Calls a tool over MCP; the gateway's whole answer.
 async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -74,23 +74,45 @@ async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Val
         .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
     let response = request.send().await.unwrap();
     assert!(response.status().is_success(), "{}", response.text().await.unwrap());
-    let mut answer: Value = response.json().await.unwrap();
-    if answer["error"].is_object() {
-        // A tool that the caller may not know of is a protocol error, as one that does not exist is.
-        return json!({ "error": { "stage": "unknown" } });
+    response.json().await.unwrap()
+}
+
+/// The stage that refused a call; `None` where the tool answered. The gateway answers a tool that the
+/// caller may not know of as a tool that does not exist; any other protocol error fails the test.
+fn refusing_stage(tool: &str, answer: &Value) -> Option<String> {
+    let error = &answer["error"];
+    if error.is_null() {
+        let stage = &answer["result"]["structuredContent"]["error"]["stage"];
+        return stage.as_str().map(ToOwned::to_owned);
     }
-    answer["result"]["structuredContent"].take()
+    let (code, message) = (-32602, format!("there is no tool \"{tool}\""));
+    assert_eq!((&error["code"], &error["message"]), (&json!(code), &json!(message)), "{answer}");
+    assert_eq!(error["data"]["error"]["stage"], "known", "{answer}");
+    Some("unknown".to_owned())
 }
 
 /// The stage that refuses a call, once what was changed has reached the gateway.
 async fn refused_by(system: &System, token: &str, tool: &str, arguments: Value) -> String {
     let begun = Instant::now();
     loop {
-        let said = call(system, token, tool, arguments.clone()).await;
-        if let Some(stage) = said["error"]["stage"].as_str() {
-            return stage.to_owned();
+        let answer = call(system, token, tool, arguments.clone()).await;
+        if let Some(stage) = refusing_stage(tool, &answer) {
+            return stage;
         }
-        assert!(begun.elapsed() < PATIENCE, "{tool} is still called: {said}");
+        assert!(begun.elapsed() < PATIENCE, "{tool} is still called: {answer}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The result of a call, once the gateway lets the caller through to the tool.
+async fn answered(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+    let begun = Instant::now();
+    loop {
+        let mut answer = call(system, token, tool, arguments.clone()).await;
+        if refusing_stage(tool, &answer).is_none() {
+            return answer["result"].take();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{tool} is still refused: {answer}");
         tokio::task::yield_now().await;
     }
 }
@@ -100,7 +122,8 @@ async fn an_administrator_turns_a_tool_off_in_the_console_and_its_calls_are_refu
     let system = System::new().await;
     let token = fs::read_to_string(&system.announced.admin_token_file).unwrap();
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
-    assert!(call(&system, token.trim(), "node.list", json!({})).await["items"].is_array());
+    let listed = answered(&system, token.trim(), "node.list", json!({})).await;
+    assert!(listed["structuredContent"]["items"].is_array(), "{listed}");
 
     browser.click("[data-tool='node.list'] [role=switch]").await;
     told(&browser, "node.list is now off.").await;
@@ -129,12 +152,14 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     browser.type_into("[name=args]", "--stdio").await;
     browser.click("dialog [type=submit]").await;
     browser.click("[data-server=mine] a").await;
+    let (client, token) = user;
+    let arguments = json!({ "text": "hello" });
+    let said = answered(&system, &token, "mine.echo", arguments.clone()).await;
+    assert_eq!(said["content"][0]["text"], "hello", "{said}");
     browser.click("[data-tool='mine.echo'] select option[value=sandbox]").await;
     told(&browser, "mine.echo may now be called from").await;
 
-    let (client, token) = user;
     assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
-    let arguments = json!({ "text": "hello" });
     assert_eq!(refused_by(&system, &token, "mine.echo", arguments).await, "unknown");
     let controls =
         "return document.querySelectorAll('[role=switch], [data-tool^=\"node.\"] select').length";

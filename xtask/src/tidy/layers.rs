@@ -141,7 +141,69 @@ fn layer(package: &str) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use cargo_metadata::MetadataCommand;
+
     use super::*;
+    use crate::tool;
+
+    /// Packages that open a database by themselves.
+    const DRIVERS: &[&str] = &["deadpool-postgres", "rusqlite", "tokio-postgres"];
+
+    /// The packages of this repository. Cargo resolves nothing for it, and so needs no network.
+    fn own_metadata() -> Metadata {
+        let mut command = MetadataCommand::new();
+        command.current_dir(tool::root()).no_deps().other_options(vec!["--offline".to_owned()]);
+        command.exec().unwrap()
+    }
+
+    /// Every package of the workspace that `program` is built from, itself included.
+    fn built_from<'e>(edges: &'e [Edge], program: &'e str) -> BTreeSet<&'e str> {
+        let mut found = BTreeSet::from([program]);
+        let mut open = vec![program];
+        while let Some(package) = open.pop() {
+            for edge in edges.iter().filter(|edge| edge.from == package && !edge.dev) {
+                if !edge.to.is_empty() && found.insert(&edge.to) {
+                    open.push(&edge.to);
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_packages_of_this_repository_obey_the_layers() {
+        let edges = edges(&own_metadata());
+        let is_seen = |from: &str, to: &str| edges.iter().any(|e| e.from == from && e.to == to);
+        assert!(is_seen("cynode-ops", "cynode-store"), "{edges:?}");
+        assert!(is_seen("cynode-runner", "cynode-workflow"), "{edges:?}");
+        let mut findings = Findings::default();
+
+        check(&edges, &mut findings);
+
+        assert_eq!(findings.faults, []);
+    }
+
+    #[test]
+    fn neither_runner_nor_node_nor_agent_is_built_from_a_crate_that_opens_a_database() {
+        let metadata = own_metadata();
+        let edges = edges(&metadata);
+        for program in ["cynode-runner", "cynode-node", "cynode-pma", "cynork"] {
+            let crates = built_from(&edges, program);
+            assert!(crates.len() > 3 && !crates.contains("cynode-store"), "{program}: {crates:?}");
+            for package in metadata.workspace_packages() {
+                let name = package.name.to_string();
+                let opens = |dependency: &cargo_metadata::Dependency| {
+                    dependency.kind != DependencyKind::Development
+                        && DRIVERS.contains(&dependency.name.as_str())
+                };
+                let is_part = crates.contains(name.as_str());
+                assert!(!is_part || !package.dependencies.iter().any(opens), "{program}: {name}");
+            }
+        }
+        assert!(built_from(&edges, "cynode-orchestrator").contains("cynode-store"));
+    }
 
     fn faults(from: &str, to: &str, dev: bool) -> Vec<String> {
         let edge = Edge { from: from.to_owned(), to: to.to_owned(), dev };

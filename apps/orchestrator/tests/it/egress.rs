@@ -5,6 +5,7 @@ use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_wire::agents::BindingView;
 use cynode_wire::credentials::{Expiry, GivenSecret, RotateCredential, SetCredential};
 use cynode_wire::inferences::InferenceQuery;
+use cynode_wire::preferences::PutPreference;
 use cynode_wire::providers::PutProvider;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -40,9 +41,14 @@ async fn provide(harness: &Harness, provider: &ScriptedProvider) {
     admin.credential_set(&credential(SECRET)).await.unwrap();
 }
 
-/// Asks a model as an agent of the administrator.
+/// Asks a model as the project manager of the administrator.
 async fn ask(harness: &Harness, body: &Value) -> RequestBuilder {
-    let token = issue(harness, AgentType::Pm, BindingView::default()).await;
+    ask_as(harness, AgentType::Pm, body).await
+}
+
+/// Asks a model as an agent of the administrator.
+async fn ask_as(harness: &Harness, agent: AgentType, body: &Value) -> RequestBuilder {
+    let token = issue(harness, agent, BindingView::default()).await;
     let request = harness.request(Method::POST, "/v1/egress/chat/completions");
     request.bearer_auth(token.secret).json(body)
 }
@@ -151,6 +157,36 @@ pub(crate) async fn an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_of
     let last = broken.trim_end().rsplit_once("data: ").unwrap().1;
     let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!(last["error"]["code"], "provider_failed");
+}
+
+pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone(harness: Harness) {
+    let admin = harness.admin();
+    let (a, b) = (ScriptedProvider::saying("a"), ScriptedProvider::saying("b"));
+    for (name, provider) in [("a", &a), ("b", &b)] {
+        admin.provider_put(name, &row(provider)).await.unwrap();
+        let credential = SetCredential { provider: name.to_owned(), ..credential(SECRET) };
+        admin.credential_set(&credential).await.unwrap();
+    }
+    let order = PutPreference {
+        scope_type: None,
+        scope_id: None,
+        value: json!(["b"]),
+        value_type: None,
+        expected_version: None,
+        reason: None,
+    };
+    let key = "agents.project_manager.model_routing.fallback_provider_order";
+    admin.preference_put(key, &order).await.unwrap();
+    let mut body = question();
+    body["model"] = json!("m");
+
+    let manager = Answer::of(ask_as(&harness, AgentType::Pm, &body).await).await;
+    let analyst = Answer::of(ask_as(&harness, AgentType::Pa, &body).await).await;
+
+    assert_eq!(manager.body["choices"][0]["message"]["content"], "b", "{}", manager.body);
+    assert_eq!(analyst.status.as_u16(), 400, "{}", analyst.body);
+    assert_eq!(analyst.body["error"]["code"], "model_ambiguous");
+    assert_eq!((a.requests().len(), b.requests().len()), (0, 1));
 }
 
 pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: Harness) {

@@ -18,9 +18,25 @@ pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: Harness) {
         assert_eq!(problem.detail, format!("transition {sequence} does not follow transition 1"));
     }
     // The same number with another state is another transition.
-    let other = SaveCheckpoint { state: Some(json!("other")), ..checkpoint(hold, 1) };
+    let other = SaveCheckpoint { state: Some(json!({ "other": 1 })), ..checkpoint(hold, 1) };
     refused(runner.client.workflow_checkpoint(&other).await, 409);
     runner.checkpoint(hold, 2).await.unwrap();
+}
+
+pub(crate) async fn a_state_that_is_no_object_is_rejected_and_nothing_is_stored(harness: Harness) {
+    let runner = harness.runner();
+    harness.task().await;
+    let hold = runner.claim(0).await.unwrap().hold;
+
+    for state in [json!("text"), json!(7), json!([{}]), json!(true)] {
+        let body = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
+        let problem = refused(runner.client.workflow_checkpoint(&body).await, 400);
+        assert_eq!(problem.detail, "the state of a checkpoint must be a JSON object");
+    }
+
+    // The first transition is still the next one.
+    let body = SaveCheckpoint { state: Some(json!({})), ..checkpoint(hold, 1) };
+    runner.client.workflow_checkpoint(&body).await.unwrap();
 }
 
 pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: Harness) {

@@ -127,6 +127,7 @@ on_both_engines! {
         a_secret_goes_in_and_never_comes_out,
         an_agent_asks_a_model_with_its_token_and_it_is_on_record,
         an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_off,
+        a_routing_preference_counts_for_agents_of_its_own_role_alone,
         refusals_of_the_agents_way_out_have_openai_s_shape,
     }
     groups {
@@ -276,6 +277,7 @@ on_both_engines! {
     }
     fencing {
         a_checkpoint_out_of_order_is_refused,
+        a_state_that_is_no_object_is_rejected_and_nothing_is_stored,
         the_same_checkpoint_again_changes_nothing,
         concurrent_copies_of_one_checkpoint_are_stored_once,
         a_stale_holder_is_refused_everywhere,
@@ -334,6 +336,7 @@ on_both_engines! {
     }
     tool_calls {
         tools_are_listed_called_refused_and_put_on_record,
+        an_edited_record_of_a_call_is_reported_by_the_verification,
         the_record_of_calls_goes_on_in_one_chain_after_a_restart,
         rejected_requests_are_on_record_in_sum,
     }

@@ -141,6 +141,8 @@ pub(crate) async fn calls_are_on_record_with_checked_ids_only(harness: Harness) 
     assert_eq!(agent.call("help.get", json!({})).await["topic"], "overview");
 
     let calls = harness.admin().call_list(&AuditQuery::default()).await.unwrap().items;
+    let (kind, user) = (calls[0].agent_type.as_str(), calls[0].user_id);
+    assert_eq!((kind, user), ("pm", Some(by_run.token.user_id)));
     assert_eq!((calls[0].run_id, calls[0].task_id), (Some(own.run), Some(own.task)));
     assert_eq!(calls[0].project_id, Some(own.project));
     // A token with a foreign run, as earlier versions stored it, no longer counts.

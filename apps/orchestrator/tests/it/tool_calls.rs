@@ -6,6 +6,7 @@ use cynode_domain::policy::{AgentType, CallStatus, Effect};
 use cynode_orchestrator::Orchestrator;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
+use cynode_testkit::query;
 use cynode_wire::agents::BindingView;
 use cynode_wire::audit::{AuditQuery, CallView};
 use serde_json::json;
@@ -45,6 +46,25 @@ pub(crate) async fn tools_are_listed_called_refused_and_put_on_record(harness: H
     let denied = harness.admin().call_list(&denied).await.unwrap().items;
     assert_eq!(denied, [rows[0].clone()]);
     assert!(harness.admin().audit_verify().await.unwrap().intact);
+}
+
+pub(crate) async fn an_edited_record_of_a_call_is_reported_by_the_verification(harness: Harness) {
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    pm.call("node.list", json!({})).await;
+    pm.call("db.project.list", json!({})).await;
+    let (admin, rows) = (harness.admin(), records(&harness).await);
+    assert!(admin.audit_verify().await.unwrap().intact);
+
+    let edit = format!(
+        "UPDATE mcp_tool_call_audit_log SET tool_name = 'help.get' WHERE id = '{}';",
+        rows[1].id
+    );
+    query(&harness.database().url, &edit).await;
+
+    let verified = admin.audit_verify().await.unwrap();
+    assert!(!verified.intact, "{verified:?}");
+    let faults = &verified.chains[0].faults;
+    assert_eq!(*faults, ["record 1 was edited: its hash does not fit"]);
 }
 
 pub(crate) async fn the_record_of_calls_goes_on_in_one_chain_after_a_restart(harness: Harness) {

@@ -1,6 +1,7 @@
 //! What the process needs to start, and which value wins.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 
 use crate::process::Place;
 
@@ -62,4 +63,22 @@ fn a_process_that_others_could_reach_over_the_network_does_not_start() {
     let said = refusal(&Place::new(), &["--role=project_manager", "--listen=0.0.0.0:0"], &[]);
 
     assert!(said.contains("pma.listen is \"0.0.0.0:0\""), "{said}");
+}
+
+#[test]
+fn a_temperature_out_of_range_is_clamped_and_the_log_warns_of_it() {
+    let place = Place::new();
+    let mut command = place.command(&["--role", "project_manager"]);
+    command.env("MODEL_TEMPERATURE", "9");
+    let mut serving = place.serve_by(command, "project_manager");
+    let log = BufReader::new(serving.child.stderr.take().unwrap());
+
+    // The process logs its warnings before it announces its role.
+    let lines = log.lines().map(Result::unwrap);
+    let before: Vec<String> = lines.take_while(|line| !line.contains(" works by ")).collect();
+
+    let is_warning = |line: &String| {
+        line.contains("planner.temperature is") && line.contains("allowed is 0 to 2; using 2")
+    };
+    assert!(before.iter().any(is_warning), "{before:?}");
 }

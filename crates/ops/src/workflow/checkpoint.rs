@@ -99,7 +99,11 @@ fn wanted(request: SaveCheckpoint) -> Result<Move, WorkflowError> {
         "duration_ms": request.duration_ms,
     });
     let record = match (request.state, request.changes) {
-        (Some(state), None) => StateRecord::Whole(state),
+        (Some(state), None) if state.is_object() => StateRecord::Whole(state),
+        (Some(_), None) => {
+            let fault = "the state of a checkpoint must be a JSON object";
+            return Err(WorkflowError::Invalid(fault.to_owned()));
+        }
         (None, Some(changes)) => StateRecord::Changes(changes),
         (Some(_), Some(_)) | (None, None) => {
             let fault = "send either the whole state or the changes";

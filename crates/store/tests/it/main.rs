@@ -9,6 +9,7 @@
 mod world;
 mod audit_plans;
 mod audit_tampering;
+mod checkpoint_reference;
 mod laws;
 mod list_plans;
 mod old_history;

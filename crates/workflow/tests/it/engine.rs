@@ -118,7 +118,10 @@ fn add(errors: Vec<NodeError>) -> Add {
 #[derive(Default)]
 struct Book {
     lines: Mutex<Vec<String>>,
+    /// Refuses every record.
     refuses: Option<JournalError>,
+    /// Refuses transitions, and takes the answers of effects.
+    refuses_saves: Option<JournalError>,
 }
 
 impl Book {
@@ -143,6 +146,7 @@ impl EffectLog for Book {
 #[async_trait]
 impl Checkpoints<Sum> for Book {
     async fn save(&self, moved: &Transition<'_, Sum>) -> Result<(), JournalError> {
+        self.refuses_saves.clone().map_or(Ok(()), Err)?;
         self.write(format!(
             "{} {} {} {}",
             moved.sequence, moved.node, moved.edge, moved.state.total
@@ -249,6 +253,25 @@ async fn a_journal_that_refuses_stops_the_run() {
     assert_eq!(driven(&graph(add(vec![])), &lost).await, Err(Stopped::LeaseLost));
     let refused = Err(Stopped::Rejected("too large".into()));
     assert_eq!(driven(&graph(add(vec![])), &full).await, refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_is_refused_stops_the_run_before_the_next_node() {
+    let full = "too large".to_owned();
+    for (error, stopped) in [
+        (JournalError::LeaseLost, Stopped::LeaseLost),
+        (JournalError::Rejected(full.clone()), Stopped::Rejected(full)),
+    ] {
+        let node = add(vec![]);
+        let asked = node.asked;
+        let book = Book { refuses_saves: Some(error), ..Book::default() };
+
+        assert_eq!(driven(&graph(node), &book).await, Err(stopped));
+
+        // The node ran once, and the edge back to it was not taken.
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(book.lines(), ["1/add/number = 1"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

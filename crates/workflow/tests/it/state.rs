@@ -1,13 +1,15 @@
 //! The state as it is stored: a change here is a change for every run in flight.
 
-use cynode_domain::ids::TaskId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cynode_domain::ids::{JobId, TaskId};
 use cynode_workflow::graph::{GRAPH_VERSION, task_graph};
 use cynode_workflow::held::HeldTask;
 use cynode_workflow::resume::resume;
-use cynode_workflow::state::RunState;
+use cynode_workflow::state::{Continuation, GoingOn, Revision, RunState};
 use cynode_workflow::workflow::TaskState;
 use serde_json::json;
-use std::sync::Arc;
 
 use crate::fake::{Attempt, Fake, drive_to_end};
 
@@ -23,6 +25,25 @@ async fn the_stored_state_keeps_its_shape() {
         ".last_result.job_id" => "[job]",
         ".revision.job_id" => "[job]",
     });
+}
+
+#[test]
+fn the_reference_names_exactly_the_fields_of_the_state() {
+    let reference = include_str!("../../../../docs/reference/checkpoints.md");
+    let (_, section) = reference.split_once("\n## The state\n").unwrap();
+    let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    let documented: BTreeSet<String> = section.lines().filter_map(name).collect();
+    let (job_id, reason) = (JobId::generate(), "why".to_owned());
+    // These fields are absent until they hold something.
+    let mut state = RunState::new(TaskId::generate());
+    state.tally.by_rule = 1;
+    state.revision = Some(Revision { job_id, action: None, reason: reason.clone() });
+    state.continuation = Some(Continuation { job_id, number: 1, how: GoingOn::Retry, reason });
+
+    let stored = serde_json::to_value(&state).unwrap();
+
+    let stored: BTreeSet<String> = stored.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(documented, stored);
 }
 
 #[test]
