@@ -45,7 +45,8 @@ pub(super) fn read<D: Decision>(
 
 /// The value as an answer to the question, or everything that is wrong with it.
 pub(super) fn accept<D: Decision>(question: &D, value: &Value) -> Result<D::Answer, String> {
-    let validator = jsonschema::validator_for(&question.schema()).map_err(|fault| fault.to_string())?;
+    let validator =
+        jsonschema::validator_for(&question.schema()).map_err(|fault| fault.to_string())?;
     let faults: Vec<String> = validator
         .iter_errors(value)
         .take(NAMED_FAULTS)

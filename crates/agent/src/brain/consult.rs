@@ -49,7 +49,8 @@ impl Brain {
     }
 
     pub(super) fn request<D: Decision>(&self, question: &D) -> ChatRequest {
-        let respond = ToolDefinition::function(RESPOND, "Gives the answer.", offered(question.schema()));
+        let respond =
+            ToolDefinition::function(RESPOND, "Gives the answer.", offered(question.schema()));
         let prompt = question.prompt();
         ChatRequest {
             model: Some(D::HINT.to_owned()),
