@@ -25,6 +25,7 @@ use nix::unistd::{Pid, sethostname};
 
 use crate::entry;
 use crate::job_dir::JobDir;
+use crate::sandbox_process::SandboxProcess;
 use crate::spec::{Confined, DECLARED, ExecPlan, Isolation, JobSpec, Report, argv};
 
 /// Runs the sandbox of the job in `path`.
@@ -45,6 +46,9 @@ pub(crate) fn main(path: &Path) -> ExitCode {
 fn run(dir: &JobDir, reporter: &Reporter) -> Result<Ending, String> {
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(because("the supervisor cannot be watched"))?;
     prctl::set_dumpable(false).map_err(because("PID 1 cannot be hidden"))?;
+    SandboxProcess::current()
+        .and_then(|process| dir.set_process(process))
+        .map_err(because("the sandbox process cannot be written down"))?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let reaper =
         reap::Reaper::new(spec.assignment.limits).map_err(because("signals cannot be blocked"))?;

@@ -4,6 +4,7 @@
 //! spec.json      what runs; written before the directory gets its name
 //! lock           locked by the job's supervisor for as long as it lives
 //! started        the sandbox was about to start
+//! process.json   PID 1 of the sandbox; written before it starts the command
 //! stdout stderr  the kept output
 //! artifacts/     files the job hands back
 //! outcome.json   how it ended; written once, before the lock is freed
@@ -16,13 +17,19 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use cynode_domain::ids::JobId;
 use cynode_runtime::durable_file;
 use cynode_wire::jobs::Stream;
 
 use crate::files;
+use crate::sandbox_process::SandboxProcess;
 use crate::spec::{JobSpec, Outcome};
+
+/// How often a sandbox is looked at that the kernel is ending.
+const PROCESS_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Why a job directory could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -193,9 +200,23 @@ impl JobDir {
         }
     }
 
-    /// Waits, blocking, until no supervisor lives.
-    pub(crate) fn wait_unlocked(&self) -> io::Result<()> {
-        self.open_lock()?.lock()
+    /// Waits, blocking, until neither a supervisor nor the sandbox lives. A supervisor that is killed frees the lock
+    /// before the kernel has ended the sandbox.
+    pub(crate) fn wait_ended(&self) -> io::Result<()> {
+        let locked = self.open_lock()?.lock();
+        while self.process().is_some_and(|process| !process.has_ended()) {
+            thread::sleep(PROCESS_INTERVAL);
+        }
+        locked
+    }
+
+    /// Writes down which process is PID 1 of the sandbox.
+    pub(crate) fn set_process(&self, process: SandboxProcess) -> io::Result<()> {
+        fs::write(self.path.join("process.json"), serde_json::to_vec(&process)?)
+    }
+
+    fn process(&self) -> Option<SandboxProcess> {
+        read_json(&self.path.join("process.json")).ok()
     }
 
     fn open_lock(&self) -> io::Result<File> {
@@ -284,5 +305,21 @@ mod tests {
         assert!(dir.try_lock().unwrap().is_none());
         drop(held);
         assert!(dir.try_lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_job_has_not_ended_while_pid_1_of_its_sandbox_lives() {
+        let jobs = tempfile::tempdir().unwrap();
+        let dir = JobDir::create(jobs.path(), &spec()).unwrap();
+        dir.wait_ended().unwrap();
+        dir.set_process(SandboxProcess::current().unwrap()).unwrap();
+        let (sender, ended) = std::sync::mpsc::channel();
+        let waiting = dir.clone();
+        thread::spawn(move || sender.send(waiting.wait_ended()));
+        assert!(ended.recv_timeout(Duration::from_millis(200)).is_err(), "this process lives");
+
+        fs::remove_file(dir.path().join("process.json")).unwrap();
+
+        ended.recv().unwrap().unwrap();
     }
 }

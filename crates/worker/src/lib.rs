@@ -21,6 +21,7 @@ mod init;
 pub mod job_dir;
 mod remove;
 pub mod sandbox;
+mod sandbox_process;
 mod shim;
 pub mod spec;
 

@@ -178,7 +178,7 @@ impl Watch {
         let waited = dir.clone();
         // A plain thread: waiting for a lock cannot be canceled, and must not delay a node's end.
         let thread = thread::Builder::new().name("job-watch".to_owned()).spawn(move || {
-            let _ = waited.wait_unlocked();
+            let _ = waited.wait_ended();
             if let Some(mut supervisor) = supervisor {
                 let _ = supervisor.wait();
             }
@@ -209,7 +209,7 @@ impl Watch {
 ///
 /// Blocks while one does, so that a job can never be both running and over.
 pub fn conclude(dir: &JobDir) -> Outcome {
-    let _ = dir.wait_unlocked();
+    let _ = dir.wait_ended();
     if let Some(outcome) = dir.outcome() {
         return outcome;
     }

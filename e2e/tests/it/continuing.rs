@@ -102,7 +102,7 @@ async fn a_prompt_with_a_plain_demand_is_verified_by_rule() {
 async fn what_a_model_adds_to_the_criteria_is_checked() {
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::status(400, "not today"));
-    let plan = json!({ "commands": ["echo hello"], "assumptions": [], "question": "" });
+    let plan = json!({ "commands": [{ "aim": "do it", "command": "echo hello" }], "assumptions": [], "question": "" });
     provider.when("Plan the commands that carry out this request", Answer::call("respond", plan));
     let check = json!({ "kind": "output_matches", "value": "goodbye" });
     let refined = json!({ "add": [check], "reason": "it says so" });

@@ -40,7 +40,9 @@ pub(crate) async fn system(provider: &ScriptedProvider) -> System {
 }
 
 pub(crate) fn planned(lines: &[&str]) -> Answer {
-    let plan = json!({ "commands": lines, "assumptions": ["a shell is there"], "question": "" });
+    let commands = lines.iter().map(|line| json!({ "aim": "do it", "command": line }));
+    let commands: Vec<Value> = commands.collect();
+    let plan = json!({ "commands": commands, "assumptions": ["a shell is there"], "question": "" });
     Answer::call("respond", plan)
 }
 

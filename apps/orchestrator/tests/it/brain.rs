@@ -249,7 +249,7 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
         "reasoning": "several parts",
     });
     let check = json!({ "kind": "command_succeeds", "value": "make test" });
-    let planned = json!({ "commands": ["make"], "assumptions": ["it builds"], "question": "" });
+    let planned = json!({ "commands": [{ "aim": "do it", "command": "make" }], "assumptions": ["it builds"], "question": "" });
     provider.script([
         Said::call("respond", scoped),
         Said::call("respond", planned),
@@ -291,7 +291,7 @@ pub(crate) async fn work_is_answered_by_rule_while_somebody_waits_where_the_mode
 ) {
     let provider = ScriptedProvider::start();
     // Whoever is asked once more, because nobody looked at the time, decides.
-    let planned = json!({ "commands": ["true"], "assumptions": [], "question": "" });
+    let planned = json!({ "commands": [{ "aim": "do it", "command": "true" }], "assumptions": [], "question": "" });
     provider.script([Said::silence(), Said::call("respond", planned)]);
     provide(&harness, &provider).await;
     let prompt = "Add a dark mode to every page".to_owned();
@@ -350,7 +350,7 @@ pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tool
     let provider = ScriptedProvider::start();
     provider.behave_as(Contract::LlamaCpp);
     provide(&harness, &provider).await;
-    let planned = json!({ "commands": ["seq 1 10"], "assumptions": [], "question": "" });
+    let planned = json!({ "commands": [{ "aim": "do it", "command": "seq 1 10" }], "assumptions": [], "question": "" });
     provider.script([Said::call("respond", planned)]);
     let prompt = "Write the numbers 1 to 10".to_owned();
     let body = PlanHandoff { prompt, expected_outputs: vec![] };

@@ -37,7 +37,7 @@ pub use continuing::{ContinueRun, Continued};
 pub use failure::{FailureAction, HandleFailure, Handled};
 pub use judge::{Exhibit, JudgeCriteria, Judged, Judgement};
 pub use place::{PlaceJob, Placed};
-pub use plan::{PlanBackground, PlanSteps, Planned};
+pub use plan::{PlanBackground, PlanSteps, Planned, PlannedCommand};
 pub use refine::{AddedCheck, CheckKind, RefineCriteria, Refined};
 pub use replan::{ReplanStep, Replanned};
 pub use review::{Issue, IssueWeight, Review, ReviewArtifact, ReviewVerdict, ToolCheck};

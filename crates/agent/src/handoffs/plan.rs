@@ -16,7 +16,7 @@ use super::project::{Known, known};
 use crate::AgentError;
 use crate::brain::Decision as _;
 use crate::brain::decisions::{
-    AssessScope, Classify, PlanBackground, PlanSteps, Planned, RefineCriteria,
+    AssessScope, Classify, PlanBackground, PlanSteps, Planned, PlannedCommand, RefineCriteria,
 };
 use crate::tools;
 use crate::work::Work;
@@ -48,7 +48,7 @@ pub(crate) async fn plan(
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
         if !planned.commands.is_empty() && (needs_checks || !prose(task).is_empty()) {
-            checks = refine(&mut work, task, (&body.prompt, &planned.commands)).await?;
+            checks = refine(&mut work, task, (&body.prompt, &planned.lines())).await?;
         }
     }
     // Commands that the request names are a person's words.
@@ -134,7 +134,7 @@ fn outcome(planned: Planned, author: StepAuthor, outputs: &[String]) -> PlanOutc
         return PlanOutcome::Ask { question };
     }
     let last = planned.commands.len() - 1;
-    let step = |(index, line): (usize, String)| {
+    let step = |(index, PlannedCommand { command: line, .. }): (usize, PlannedCommand)| {
         let expected_outputs = if index == last { outputs.to_vec() } else { vec![] };
         Step { expected_outputs, author, ..Step::new(Action::Command { line }) }
     };

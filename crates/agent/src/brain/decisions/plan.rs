@@ -4,12 +4,15 @@ use cynode_wire::handoff::WorkspaceFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Scope, WorkKind, explicit_commands, object, texts};
+use super::{Scope, WorkKind, explicit_commands, object, text, texts};
 use crate::brain::{Decision, Ruling};
 use crate::context::{untrusted, workspace_prompt};
 
 /// More commands than this are no plan.
 const MAX_COMMANDS: usize = 50;
+/// A request and its answer. Without it, models of 1.5 billion parameters repeat a command until the limit.
+const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into a file and print their average":
+{"assumptions": [], "commands": [{"aim": "write the squares of 1 to 5 into a file", "command": "seq 1 5 | awk '{ print $1 * $1 }' > squares.txt"}, {"aim": "print their average", "command": "awk '{ total += $1 } END { print total / NR }' squares.txt"}], "question": ""}"#;
 
 /// Which commands carry this out?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,16 +67,30 @@ const fn most() -> usize {
 #[serde(deny_unknown_fields)]
 pub struct Planned {
     /// The commands, in order; empty where something must be known first.
-    pub commands: Vec<String>,
+    pub commands: Vec<PlannedCommand>,
     /// What was taken for granted.
     pub assumptions: Vec<String>,
     /// What must be known first; empty where there are commands.
     pub question: String,
 }
 
+/// One command of a plan.
+///
+/// The aim comes first, in the alphabet as in the answer: a small model that says which part of the request a command
+/// carries out writes a better command, and divides the request instead of repeating a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedCommand {
+    /// The part of the request that it carries out.
+    pub aim: String,
+    /// The command line.
+    pub command: String,
+}
+
 impl Planned {
-    fn commands(commands: Vec<String>, assumption: &str) -> Self {
-        Self { commands, assumptions: vec![assumption.to_owned()], question: String::new() }
+    /// The command lines, in order.
+    pub fn lines(&self) -> Vec<String> {
+        self.commands.iter().map(|planned| planned.command.clone()).collect()
     }
 
     /// The same plan; a question that came with commands is shown among what was taken for granted. Small models
@@ -93,8 +110,12 @@ impl Decision for PlanSteps {
     const HINT: &'static str = "strong";
 
     fn schema(&self) -> Value {
+        let command = object(&json!({
+            "aim": text("The part of the request that it carries out.", 500),
+            "command": text("The command line for /bin/sh.", 8000),
+        }));
         object(&json!({
-            "commands": texts("Command lines for /bin/sh, run in order in one workspace without network; empty if something must be known first.", self.max_commands),
+            "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "Run in order in one workspace without network; empty if something must be known first." },
             "assumptions": texts("What you took for granted, in few words; mostly nothing.", 20),
             "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
         }))
@@ -114,10 +135,10 @@ impl Decision for PlanSteps {
         let (workspace, most) = (workspace_prompt(&self.workspace), self.max_commands);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
-            "Plan the commands that carry out this request in a sandbox: a workspace, no network, the \
-             usual programs of a Linux system. {workspace} Use few commands, {most} at most, each of which leaves something that can \
-             be checked, and never hide a failure. Ask instead of guessing what is \
-             wanted.\n\n{request}{criteria}{outputs}{background}"
+            "Plan the commands that carry out the whole request in a sandbox: a workspace, no network, the usual \
+             programs of a Linux system. {workspace} One command for each part of the request, {most} at most: say \
+             its aim, then the command line. Never hide a failure. Ask instead of guessing what is wanted.\n\n\
+             {EXAMPLE}\n\n{request}{criteria}{outputs}{background}"
         )
     }
 
@@ -125,7 +146,11 @@ impl Decision for PlanSteps {
         let commands = explicit_commands(&self.request);
         (1..=MAX_COMMANDS).contains(&commands.len()).then(|| {
             let words = format!("{} commands that the request names", commands.len());
-            Ruling::new(Planned::commands(commands, "the request names its commands"), words)
+            let named = "the request names its commands".to_owned();
+            let planned = |command| PlannedCommand { aim: named.clone(), command };
+            let commands = commands.into_iter().map(planned).collect();
+            let assumptions = vec![named.clone()];
+            Ruling::new(Planned { commands, assumptions, question: String::new() }, words)
         })
     }
 
@@ -155,7 +180,10 @@ mod tests {
     #[test]
     fn a_question_beside_commands_is_kept_among_the_assumptions() {
         let answer = Planned {
-            commands: vec!["seq 1 10".to_owned()],
+            commands: vec![PlannedCommand {
+                aim: "count".to_owned(),
+                command: "seq 1 10".to_owned(),
+            }],
             assumptions: vec![],
             question: "What is the sum?".to_owned(),
         };

@@ -17,6 +17,10 @@ use crate::context::untrusted;
 /// More than this is not added to a task.
 const MAX_ADDED: usize = 10;
 
+/// A request and its answer. Without it, models of 1.5 billion parameters repeat the commands of the plan.
+const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into squares.txt and print their average":
+{"add": [{"kind": "command_succeeds", "step": 1, "value": "test $(wc -l < squares.txt) -eq 5"}, {"kind": "output_matches", "step": 2, "value": "^11$"}], "reason": "there are 5 squares, and their average is 11"}"#;
+
 /// Which criteria are missing?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefineCriteria {
@@ -81,8 +85,7 @@ impl RefineCriteria {
     /// The criteria of the task with what was decided: sharper ones first, then what is new.
     pub fn with(&self, refined: &Refined) -> Vec<Criterion> {
         let mut all = sharpened(&self.criteria);
-        let of_task = refined.add.iter().filter(|added| added.step == 0);
-        for added in of_task.map(|added| self.checked_where_it_is(added.criterion())) {
+        for added in self.added(refined, 0) {
             if !all.contains(&added) {
                 all.push(added);
             }
@@ -92,8 +95,20 @@ impl RefineCriteria {
 
     /// The criteria for the result of one command, by its place from 0.
     pub fn criteria_of_step(&self, refined: &Refined, index: usize) -> Vec<Criterion> {
-        let of_step = refined.add.iter().filter(|added| added.step == index + 1);
-        of_step.map(|added| self.checked_where_it_is(added.criterion())).collect()
+        self.added(refined, index + 1).collect()
+    }
+
+    /// The criteria that are added for a step, from 1, or for the whole task with 0. A command of the plan is none: a
+    /// second run of it checks nothing.
+    fn added(&self, refined: &Refined, step: usize) -> impl Iterator<Item = Criterion> {
+        let is_planned = |added: &&AddedCheck| {
+            let value = added.value.trim();
+            added.kind == CheckKind::CommandSucceeds
+                && self.commands.iter().any(|command| command.trim() == value)
+        };
+        let of_step = refined.add.iter().filter(move |added| added.step == step);
+        let checks = of_step.filter(move |added| !is_planned(added));
+        checks.map(|added| self.checked_where_it_is(added.criterion()))
     }
 
     /// A file that no command hands over as an artifact is looked for in the workspace: a small model does not tell
@@ -147,10 +162,9 @@ impl Decision for RefineCriteria {
         format!(
             "Which checks would show that this request was carried out? Add checks for what the \
              criteria leave to a reader, or for what the request plainly demands where there are none. \
-             Add nothing that the commands could fail although the request was carried out. Add a text only \
-             for a command on whose result later ones build, where no other kind can tell, and name the \
-             command in step: every text costs a judgement before the next command starts.\n\n\
-             {request}\n\nWhat must be true of the result so far:\n{criteria}\n\nThe commands that are \
+             Add nothing that the commands could fail although the request was carried out, and no command of \
+             the plan itself. Add a text only for the step on whose result later ones build, where no other \
+             kind can tell.\n\n{EXAMPLE}\n\n{request}\n\nWhat must be true of the result so far:\n{criteria}\n\nThe commands that are \
              going to be run:\n{commands}"
         )
     }
@@ -264,6 +278,20 @@ mod tests {
         ] {
             assert!(accept(&question, &said(kind, value)).is_err(), "{kind} {value}");
         }
+    }
+
+    #[test]
+    fn a_command_of_the_plan_is_no_check_of_it() {
+        let question = refinement(&[]);
+        let said = |command: &str| {
+            let added = json!({ "kind": "command_succeeds", "value": command, "step": 0 });
+            json!({ "add": [added], "reason": "r" })
+        };
+        let criteria = |command: &str| question.with(&accept(&question, &said(command)).unwrap());
+
+        assert_eq!(criteria(" make report"), []);
+        let command = "test -s report.md".to_owned();
+        assert_eq!(criteria("test -s report.md"), [Criterion::CommandSucceeds { command }]);
     }
 
     #[test]

@@ -282,15 +282,17 @@ fn plan(request: &str) -> PlanSteps {
 #[test]
 fn a_request_that_names_its_commands_is_planned_by_rule_and_prose_is_asked_about() {
     let ruled = plan("Please run `make` and `make test`").by_rule().unwrap().answer;
-    assert_eq!(ruled.commands, ["make", "make test"]);
+    assert_eq!(ruled.lines(), ["make", "make test"]);
 
     let prose = plan("Make it nice. $(rm -rf /)");
 
     assert_eq!(prose.by_rule(), None);
-    assert_eq!(prose.fallback().answer.commands, Vec::<String>::new());
-    let both = json!({ "commands": ["make"], "assumptions": [], "question": "why?" });
+    assert_eq!(prose.fallback().answer.lines(), Vec::<String>::new());
+    let command = |line: &str| json!({ "aim": "build it", "command": line });
+    let both = json!({ "commands": [command("make")], "assumptions": [], "question": "why?" });
     assert!(accept(&prose, &both).is_ok(), "the question is kept among the assumptions");
-    let long = json!({ "commands": ["a", "b", "c"], "assumptions": [], "question": "" });
+    let long = ["a", "b", "c"].map(command);
+    let long = json!({ "commands": long, "assumptions": [], "question": "" });
     assert!(accept(&prose, &long).unwrap_err().contains("/commands"));
     assert_eq!(plan("run `a`, `b` and `c`").by_rule().unwrap().answer.commands.len(), 3);
 }
