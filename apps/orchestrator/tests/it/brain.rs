@@ -279,7 +279,7 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;
     assert_eq!(units["error"]["message"], "the task has no plan of work", "{units}");
-    assert!(provider.saw("It was classified as feature_request of large scope"));
+    assert!(provider.saw("The request was classified as feature_request of large scope"));
     assert!(provider.saw("it is easy on the eyes"));
     let refined = harness.admin().task_get(&task.task_name).await.unwrap().acceptance_criteria;
     let added = Criterion::CommandSucceeds { command: "make test".to_owned() };

@@ -48,7 +48,7 @@ pub struct PlanBackground {
 impl PlanBackground {
     fn prompt(&self) -> String {
         let (kind, scope) = (self.kind.as_str(), self.scope.as_str());
-        let classified = format!("\n\nIt was classified as {kind} of {scope} scope.");
+        let classified = format!("\n\nThe request was classified as {kind} of {scope} scope.");
         if self.project.trim().is_empty() {
             return classified;
         }
@@ -137,8 +137,8 @@ impl Decision for PlanSteps {
         format!(
             "Plan the commands that carry out the whole request in a sandbox: a workspace, no network, the usual \
              programs of a Linux system. {workspace} One command for each part of the request, {most} at most: say \
-             its aim, then the command line. Never hide a failure. Ask instead of guessing what is wanted.\n\n\
-             {EXAMPLE}\n\n{request}{criteria}{outputs}{background}"
+             its aim, then the command line. Never hide a failure. Ask instead of guessing what is wanted.{background}\n\n\
+             {EXAMPLE}\n\n{request}{criteria}{outputs}"
         )
     }
 

@@ -17,9 +17,13 @@ use crate::context::untrusted;
 /// More than this is not added to a task.
 const MAX_ADDED: usize = 10;
 
-/// A request and its answer. Without it, models of 1.5 billion parameters repeat the commands of the plan.
+/// A request and its answer. Without it, models of 1.5 billion parameters repeat the commands of the plan. It checks
+/// the form of the output: they predict its value wrongly.
 const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into squares.txt and print their average":
-{"add": [{"kind": "command_succeeds", "step": 1, "value": "test $(wc -l < squares.txt) -eq 5"}, {"kind": "output_matches", "step": 2, "value": "^11$"}], "reason": "there are 5 squares, and their average is 11"}"#;
+{"add": [{"kind": "command_succeeds", "step": 1, "value": "test -s squares.txt"}, {"kind": "output_matches", "step": 2, "value": "^[0-9.]+$"}], "reason": "the file has the squares, and a number is printed"}"#;
+
+/// The file of the example.
+const EXAMPLE_FILE: &str = "squares.txt";
 
 /// Which criteria are missing?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,17 +102,23 @@ impl RefineCriteria {
         self.added(refined, index + 1).collect()
     }
 
-    /// The criteria that are added for a step, from 1, or for the whole task with 0. A command of the plan is none: a
-    /// second run of it checks nothing.
+    /// The criteria that are added for a step, from 1, or for the whole task with 0.
     fn added(&self, refined: &Refined, step: usize) -> impl Iterator<Item = Criterion> {
-        let is_planned = |added: &&AddedCheck| {
-            let value = added.value.trim();
-            added.kind == CheckKind::CommandSucceeds
-                && self.commands.iter().any(|command| command.trim() == value)
-        };
         let of_step = refined.add.iter().filter(move |added| added.step == step);
-        let checks = of_step.filter(move |added| !is_planned(added));
+        let checks = of_step.filter(|added| self.is_check(added));
         checks.map(|added| self.checked_where_it_is(added.criterion()))
+    }
+
+    /// Whether it checks anything of this request. A command of the plan that is run a second time does not, nor does a
+    /// check that a small model copied from the example.
+    fn is_check(&self, added: &AddedCheck) -> bool {
+        let value = added.value.trim();
+        let is_planned = added.kind == CheckKind::CommandSucceeds
+            && self.commands.iter().any(|command| command.trim() == value);
+        let names_it = |text: &String| text.contains(EXAMPLE_FILE);
+        let is_copied = value.contains(EXAMPLE_FILE)
+            && !self.commands.iter().chain([&self.request]).any(names_it);
+        !is_planned && !is_copied
     }
 
     /// A file that no command hands over as an artifact is looked for in the workspace: a small model does not tell
@@ -281,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_the_plan_is_no_check_of_it() {
+    fn what_says_nothing_about_the_request_is_no_check() {
         let question = refinement(&[]);
         let said = |command: &str| {
             let added = json!({ "kind": "command_succeeds", "value": command, "step": 0 });
@@ -289,7 +299,8 @@ mod tests {
         };
         let criteria = |command: &str| question.with(&accept(&question, &said(command)).unwrap());
 
-        assert_eq!(criteria(" make report"), []);
+        assert_eq!(criteria(" make report"), [], "a command of the plan");
+        assert_eq!(criteria("test -s squares.txt"), [], "a file of the example");
         let command = "test -s report.md".to_owned();
         assert_eq!(criteria("test -s report.md"), [Criterion::CommandSucceeds { command }]);
     }
