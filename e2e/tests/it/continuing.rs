@@ -103,7 +103,7 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::status(400, "not today"));
     let plan = json!({ "commands": [{ "aim": "do it", "command": "echo hello" }], "assumptions": [], "question": "" });
-    provider.when("Plan the commands that carry out this request", Answer::call("respond", plan));
+    provider.when("Plan the commands that carry out", Answer::call("respond", plan));
     let check = json!({ "kind": "output_matches", "value": "goodbye" });
     let refined = json!({ "add": [check], "reason": "it says so" });
     provider.when("Which checks would show", Answer::call("respond", refined));

@@ -19,7 +19,7 @@ use crate::system::{PATIENCE, System};
 use crate::work::{closed, commands, create};
 
 /// What a model is asked for a plan with, and for a judgement.
-pub(crate) const PLANNING: &str = "Plan the commands that carry out this request";
+pub(crate) const PLANNING: &str = "Plan the commands that carry out";
 const JUDGING: &str = "Judge each criterion by the evidence";
 /// What a model is asked with for another command.
 const REPLANNING: &str = "A step of a plan was not accepted";

@@ -111,13 +111,13 @@ impl Decision for PlanSteps {
 
     fn schema(&self) -> Value {
         let command = object(&json!({
-            "aim": text("The part of the request that it carries out.", 500),
-            "command": text("The command line for /bin/sh.", 8000),
+            "aim": text("Which part of the request.", 500),
+            "command": text("For /bin/sh.", 8000),
         }));
         object(&json!({
-            "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "Run in order in one workspace without network; empty if something must be known first." },
-            "assumptions": texts("What you took for granted, in few words; mostly nothing.", 20),
-            "question": { "type": "string", "maxLength": 2000, "description": "What a person must say first; empty if there are commands." },
+            "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "In order; empty if you ask." },
+            "assumptions": texts("What you took for granted; mostly nothing.", 20),
+            "question": { "type": "string", "maxLength": 2000, "description": "What you must know first; else empty." },
         }))
     }
 
@@ -137,7 +137,7 @@ impl Decision for PlanSteps {
         format!(
             "Plan the commands that carry out the whole request in a sandbox: a workspace, no network, the usual \
              programs of a Linux system. {workspace} One command for each part of the request, {most} at most: say \
-             its aim, then the command line. Never hide a failure. Ask instead of guessing what is wanted.{background}\n\n\
+             its aim, then the command line. Never hide a failure.{background}\n\n\
              {EXAMPLE}\n\n{request}{criteria}{outputs}"
         )
     }
