@@ -9,7 +9,7 @@
 //! judged again if the person says so, and is not accepted otherwise.
 //!
 //! What was found about a step that is not accepted goes to the project manager, which may plan another
-//! command for the next attempt ([`revision`]).
+//! command for the next attempt (`revision`).
 
 mod revision;
 
