@@ -204,7 +204,7 @@ impl JobDir {
     /// before the kernel has ended the sandbox.
     pub(crate) fn wait_ended(&self) -> io::Result<()> {
         let locked = self.open_lock()?.lock();
-        while self.process().is_some_and(|process| !process.has_ended()) {
+        while self.has_live_sandbox() {
             thread::sleep(PROCESS_INTERVAL);
         }
         locked
@@ -215,8 +215,16 @@ impl JobDir {
         fs::write(self.path.join("process.json"), serde_json::to_vec(&process)?)
     }
 
-    fn process(&self) -> Option<SandboxProcess> {
-        read_json(&self.path.join("process.json")).ok()
+    /// Whether PID 1 of the sandbox may live. What cannot be read now, for want of descriptors for example, may.
+    fn has_live_sandbox(&self) -> bool {
+        match read_json::<SandboxProcess>(&self.path.join("process.json")) {
+            Ok(process) => !process.has_ended(),
+            // PID 1 was not started, or a power cut ended it together with its file.
+            Err(error) => !matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ),
+        }
     }
 
     fn open_lock(&self) -> io::Result<File> {
@@ -318,8 +326,11 @@ mod tests {
         thread::spawn(move || sender.send(waiting.wait_ended()));
         assert!(ended.recv_timeout(Duration::from_millis(200)).is_err(), "this process lives");
 
-        fs::remove_file(dir.path().join("process.json")).unwrap();
+        fs::write(dir.path().join("process.json"), "").unwrap();
 
         ended.recv().unwrap().unwrap();
+        fs::remove_file(dir.path().join("process.json")).unwrap();
+        fs::create_dir(dir.path().join("process.json")).unwrap();
+        assert!(dir.has_live_sandbox(), "what cannot be read may live");
     }
 }

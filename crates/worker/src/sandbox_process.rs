@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 /// A process, told apart from a later one with the same id by when it started.
@@ -25,10 +26,15 @@ impl SandboxProcess {
         Self::read("self")
     }
 
-    /// Whether the process has ended. What cannot be read has: `/proc` shows every process that lives.
+    /// Whether the process has ended. One whose state cannot be read has not, unless `/proc` does not know it.
     pub(crate) fn has_ended(self) -> bool {
-        let Ok(stat) = Stat::read(&self.pid.to_string()) else { return true };
-        stat.process != self || matches!(stat.state, 'Z' | 'X')
+        match Stat::read(&self.pid.to_string()) {
+            Ok(stat) => stat.process != self || matches!(stat.state, 'Z' | 'X'),
+            Err(error) => {
+                let is_unknown = error.raw_os_error() == Some(Errno::ESRCH as i32);
+                is_unknown || error.kind() == io::ErrorKind::NotFound
+            }
+        }
     }
 
     fn read(name: &str) -> io::Result<Self> {

@@ -197,8 +197,8 @@ impl TwoSteps {
         plan::by_rule(&request).unwrap()
     }
 
-    /// What analysts were given so far.
-    fn given(&self) -> Vec<Value> {
+    /// The handoffs that analysts have received, oldest first.
+    fn analyst_handoffs(&self) -> Vec<Value> {
         self.launcher.given.lock().unwrap().clone()
     }
 
@@ -264,7 +264,7 @@ async fn a_step_whose_prose_an_analyst_finds_met_is_accepted() {
     let verdict = first.verdict().await;
 
     assert_eq!(verdict.status, VerdictStatus::Pass, "{verdict:?}");
-    let given = first.run.given();
+    let given = first.run.analyst_handoffs();
     assert_eq!(given.len(), 1);
     assert_eq!(given[0]["criteria"], json!(["the list is sorted"]), "and none of the task");
     assert_eq!((&given[0]["step_index"], &given[0]["attempt"]), (&json!(0), &json!(1)));
@@ -295,7 +295,7 @@ async fn a_step_without_prose_of_its_own_costs_no_analyst() {
 
         assert_eq!(verdict.status, VerdictStatus::Pass, "{verdict:?}");
         assert_eq!(verdict.findings.len(), 1 + criteria.len());
-        assert!(first.run.given().is_empty());
+        assert!(first.run.analyst_handoffs().is_empty());
     }
 }
 
@@ -308,7 +308,7 @@ async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
     assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Unclear, false));
     let open = verdict.open().next().unwrap();
     assert!(open.message.starts_with("the list is sorted (the analyst failed: 3 attempts"));
-    assert_eq!(first.run.given().len(), 3);
+    assert_eq!(first.run.analyst_handoffs().len(), 3);
     let question = Question {
         kind: QuestionKind::Approval,
         text: "Step 1 of 2: 1 acceptance criterion could not be judged".to_owned(),
