@@ -4,6 +4,8 @@
 //! somebody begins with it is counted before it begins. A report waits behind every earlier one of its
 //! task that somebody deals with. All times are the database's.
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{MessageId, TaskId};
@@ -105,7 +107,7 @@ impl ReportClaimStore for Tx {
         let mut not_in_hand = String::new();
         for task in in_hand {
             params.push(Param::from(*task));
-            not_in_hand.push_str(&format!(" AND m.task_id <> ${}", params.len()));
+            let _ = write!(not_in_hand, " AND m.task_id <> ${}", params.len());
         }
         let (readable, others_readable) =
             (not_quarantined("agent_messages", "m.id"), not_quarantined("agent_messages", "e.id"));
